@@ -120,8 +120,3 @@ def whole(name: str) -> str:
 def again(name: str) -> str:
     """The name of a forward value that is computed once more, in the backward part."""
     return name + _AGAIN
-
-
-def is_again(name: str) -> bool:
-    """Whether `again` made this name."""
-    return name.endswith(_AGAIN)

@@ -15,11 +15,12 @@ import numpy as np
 
 from ..errors import MinigradError, ProgramError, describe, did_you_mean, refusal, user_line
 from ..gc_paused import gc_paused
+from ..ops.shape import Shape
 from ..static.program.arguments import names_of
 from ..static.program.program import Program
 from ..static.program.variable import Variable
 from ..static.run.executor import Executor
-from ..static.run.feeds import Shape, check_all_fed, data_of, fed_arrays, fed_shapes, feed_of_call
+from ..static.run.feeds import check_all_fed, data_of, fed_arrays, fed_shapes, feed_of_call
 from .memory import start_memory
 from .pipeline import Built
 from .program_passes import LADDER, climb, limited_depth

@@ -6,15 +6,16 @@ number.  When backward asks for the first one, the function runs once more, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ..errors import GradError, user_line
+from ..ops.shape import Shape
+from ..primitives.arguments import Args, Function
 from .mode import enable_grad, saved_tensors_hooks
 from .tensor import Tensor
 
 
-def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
+def checkpoint(function: Function, *args: Any) -> Any:
     """Run ``function(*args)`` and keep nothing; backward runs it again to get the values it needs.
 
     Saves memory for time.  ``function`` must compute the same each time (seed its random numbers).
@@ -34,10 +35,10 @@ def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
 class _Again:
     """A function to run again, and what it saved the second time, by number."""
 
-    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    def __init__(self, function: Function, args: Args) -> None:
         self.function, self.args, self.line = function, args, user_line()
         self.versions = [a._version for a in args if isinstance(a, Tensor)]
-        self.specs: list[tuple[tuple[int, ...], Any]] = []
+        self.specs: list[tuple[Shape, Any]] = []
         self.found: dict[int, Any] = {}
 
     def number(self, value: Any) -> int:

@@ -25,7 +25,8 @@ from ..errors import (
     user_line,
 )
 from ..errors.other_libraries import TABLES, missing
-from ..primitives.arguments import Value
+from ..ops.shape import Shape
+from ..primitives.arguments import Args, Value
 from .grad_fn import (
     FREED,
     REMEMBERED_BYTES,
@@ -120,7 +121,7 @@ class FunctionNode(Several):
     gave: Any  # what backward gave last, if it is small: code of the user's runs once, not to be looked at
     replayed: bool  # `gave` is given once more
     saved_from: list[int | None]  # which argument each saved tensor is
-    shapes: list[tuple[int, ...]]
+    shapes: list[Shape]
     function: type[Function]
 
     def name(self) -> str:
@@ -223,7 +224,7 @@ class Function:
     setup_context: Callable[..., None] | None = None
 
     @classmethod
-    def _forward(cls, ctx: Context, args: tuple[Any, ...]) -> Any:
+    def _forward(cls, ctx: Context, args: Args) -> Any:
         forward: Any = cls.forward
         if cls.setup_context is None:
             return forward(ctx, *args)

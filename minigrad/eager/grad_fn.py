@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, GradError, code_line, describe, refusal
+from ..primitives.arguments import Function, Names
 from ..primitives.registry import Primitive
 
 _next_key = count(1).__next__
@@ -34,14 +35,14 @@ class Hooks:
     def __init__(self) -> None:
         Hooks.asked = True
         # output index → hooks on that output's gradient; the tensor that wants `.grad`
-        self.tensor: dict[int, dict[int, Callable[..., Any]]] = {}
+        self.tensor: dict[int, dict[int, Function]] = {}
         self.retained: dict[int, weakref.ref[Any]] = {}
-        self.pre: dict[int, Callable[..., Any]] = {}
-        self.post: dict[int, Callable[..., Any]] = {}
-        self.accumulated: dict[int, Callable[..., Any]] = {}  # of a leaf, behind its new `.grad`
+        self.pre: dict[int, Function] = {}
+        self.post: dict[int, Function] = {}
+        self.accumulated: dict[int, Function] = {}  # of a leaf, behind its new `.grad`
         self.change = False  # whether a gradient that passed may be another one behind it
 
-    def add(self, functions: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> HookHandle:
+    def add(self, functions: dict[int, Function], hook: Function) -> HookHandle:
         """Let a function see, and change, what passes."""
         handle = HookHandle(functions, hook)
         self.change = True
@@ -51,7 +52,7 @@ class Hooks:
 class HookHandle:
     """Removes a hook: ``handle.remove()``, or use it as a context manager."""
 
-    def __init__(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> None:
+    def __init__(self, hooks: dict[int, Function], hook: Function) -> None:
         if not callable(hook):
             what = f"a hook is a function, not {describe(hook)}"
             raise refusal(what, "the function itself, without parentheses", DTypeError)
@@ -103,7 +104,7 @@ class Node:
                  "own", "seq")  # fmt: skip
     primitive: Any = None
     title = "Node"
-    saved_slots: tuple[str, ...] = ()
+    saved_slots: Names = ()
     several = False  # whether it has several outputs, each an `Output`; ``g`` is a list then
     edges: tuple[Any, ...]
     seq: float
@@ -198,14 +199,14 @@ class Node:
             self.hooks = Hooks()
         return self.hooks
 
-    def register_hook(self, hook: Callable[..., Any]) -> HookHandle:
+    def register_hook(self, hook: Function) -> HookHandle:
         """Call ``hook(grad_inputs, grad_outputs)`` after this node ran; it may return other
         grad_inputs.
         """
         hooks = self._hooks()
         return hooks.add(hooks.post, hook)
 
-    def register_prehook(self, hook: Callable[..., Any]) -> HookHandle:
+    def register_prehook(self, hook: Function) -> HookHandle:
         """Call ``hook(grad_outputs)`` before this node runs; it may return other grad_outputs."""
         hooks = self._hooks()
         return hooks.add(hooks.pre, hook)

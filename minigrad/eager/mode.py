@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ..errors import DTypeError, describe, refusal
+from ..primitives.arguments import Function
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +58,7 @@ class _Switch:
     def __exit__(self, *exception: object) -> None:
         MODE.reset(self._tokens.pop())
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Function) -> Function:
         @wraps(function)
         def switched(*args: Any, **kwargs: Any) -> Any:
             with self._copy():
@@ -153,7 +154,7 @@ class set_grad_enabled(_Switch):
             return self
         return super().__enter__()
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Function) -> Function:
         if self._ahead:
             self._ahead = False
             self.__exit__()

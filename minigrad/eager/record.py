@@ -35,7 +35,7 @@ import numpy as np
 
 from ..errors import RuleError, describe, op_error, refusal
 from ..ops.shape import sum_to, unbroadcast
-from ..primitives.arguments import REQUIRED, Value, frozen
+from ..primitives.arguments import REQUIRED, Args, Attrs, Value, frozen
 from ..primitives.dispatch import EAGER, FIRST_CALL, answer, check_finite
 from ..primitives.registry import STARRED, Primitive, Rule, by_position, of_package
 from .grad_fn import (
@@ -458,7 +458,7 @@ class RuleNode(Node):
         return getattr(self, name)
 
 
-def apply(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+def apply(primitive: Primitive, args: Args, attrs: Attrs) -> Any:
     """A call that `answer` hands to this engine: the first of a function."""
     public = primitive.function
     if public.__code__ is FIRST_CALL and public.__globals__["answer"] is answer:
@@ -514,9 +514,7 @@ def outputs_of(primitive: Primitive, result: Any) -> Any:
     return [an_array(primitive, out) for out in result]
 
 
-def refused(
-    primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any], error: Exception
-) -> Exception:
+def refused(primitive: Primitive, args: Args, attrs: Attrs, error: Exception) -> Exception:
     """What to raise where a kernel refused its arguments."""
     return op_error(primitive.type, primitive.slot_names(len(args)), args, attrs, error)
 
@@ -545,9 +543,7 @@ def _cut(out: Tensor) -> None:
     out._cut = "no_grad"
 
 
-def observe(
-    mode: Mode, node: Node, args: tuple[Any, ...], attrs: dict[str, Any], outs: list[Any]
-) -> None:
+def observe(mode: Mode, node: Node, args: Args, attrs: Attrs, outs: list[Any]) -> None:
     """The rarely used switches: look for NaN and infinity, pack saved values, tell a recorder."""
     if mode.recorder is not None:
         mode.recorder(node.primitive, args, attrs, outs)

@@ -16,7 +16,8 @@ from ..atomic import set_all
 from ..errors import DTypeError, GradError, MinigradError, ShapeError, describe, refusal
 from ..errors.other_libraries import TABLES, missing
 from ..ops.index import setitem
-from ..ops.shape import broadcast_to
+from ..ops.shape import Array, broadcast_to
+from ..primitives.arguments import Args, Attrs
 from ..primitives.dispatch import EAGER
 from ..primitives.registry import Primitive
 from ..primitives.values import Operators, ufunc_on_values
@@ -61,7 +62,7 @@ class Tensor(Operators):
     # -- what it is ------------------------------------------------------------------------
 
     @property
-    def data(self) -> np.ndarray[Any, Any]:
+    def data(self) -> Array:
         """The array itself.  Writing into it is seen by this Tensor, and never by a graph that
         saved the old value.
 
@@ -176,9 +177,7 @@ class Tensor(Operators):
         slots = (None, {"_cut": "frozen"}) if self._frozen else None
         return (Tensor, (np.asarray(self._data), self.requires_grad, None, self.name), slots)
 
-    def apply_primitive(
-        self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]
-    ) -> Any:
+    def apply_primitive(self, primitive: Primitive, args: Args, attrs: Attrs) -> Any:
         """Apply a primitive to Tensors; the fast functions do this without coming here.
 
         >>> from minigrad.primitives.registry import REGISTRY
@@ -470,7 +469,7 @@ class Tensor(Operators):
     def __dir__(self) -> list[str]:
         return [n for n in object.__dir__(self) if n not in TABLES["Tensor"]]
 
-    def numpy(self) -> np.ndarray[Any, Any]:
+    def numpy(self) -> Array:
         """The values as a read-only array; of a Tensor without graph (else
         ``detach().numpy()``).
 
@@ -523,7 +522,7 @@ class Tensor(Operators):
             raise refusal(what, advice, DTypeError)
         return self._data.item()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         self._refuse_if_graph("NumPy")
         return np.array(self._data, dtype)
 
@@ -582,7 +581,7 @@ class Count(int):
         raise refusal(f"x.size is a number, {int(self)}, and no method", advice, DTypeError)
 
 
-def _array(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
+def _array(data: Any, dtype: Any) -> Array:
     if isinstance(data, Tensor):
         data = data._data
     elif isinstance(data, list | tuple):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..primitives.arguments import Attrs
 from ..primitives.registry import primitive
 
 __all__ = [
@@ -19,17 +20,20 @@ __all__ = [
 # An ``infer`` function gets ``inputs``, slot → list of (shape, dtype), where -1 is an open size, and
 # the attrs; it returns one (shape, dtype) per output.  A ``shape`` may come as a slot ``shape_like``.
 
-Inputs = dict[str, list[tuple[tuple[int, ...], Any]]]
+Array = np.ndarray[Any, Any]
+DType = np.dtype[Any]
+Shape = tuple[int, ...]
+Inputs = dict[str, list[tuple[Shape, Any]]]
 
 
-def fits(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+def fits(a: Shape, b: Shape) -> bool:
     """Whether two shapes can be those of one value; -1 is an open size."""
     return a == b or (
         len(a) == len(b) and all(m == n or -1 in (m, n) for m, n in zip(a, b, strict=True))
     )
 
 
-def shape_attr(inputs: Inputs, attrs: dict[str, Any]) -> list[tuple[tuple[int, ...], Any]]:
+def shape_attr(inputs: Inputs, attrs: Attrs) -> list[tuple[Shape, Any]]:
     """The output has the shape that an attr says: ops that are the way back of another op."""
     like = inputs.get("shape_like")
     dtypes = [d for slot in ("x", "y", "w") for _, d in inputs.get(slot, []) if d.kind in "fc"]
@@ -37,7 +41,7 @@ def shape_attr(inputs: Inputs, attrs: dict[str, Any]) -> list[tuple[tuple[int, .
     return [(shape, np.result_type(*dtypes) if dtypes else inputs["x"][0][1])]
 
 
-def reshaped(inputs: Inputs, attrs: dict[str, Any]) -> list[tuple[tuple[int, ...], Any]]:
+def reshaped(inputs: Inputs, attrs: Attrs) -> list[tuple[Shape, Any]]:
     """`reshape`: sizes are checked where all are known."""
     ((shape, dtype),) = inputs["x"]
     if "shape_like" in inputs:
@@ -49,7 +53,7 @@ def reshaped(inputs: Inputs, attrs: dict[str, Any]) -> list[tuple[tuple[int, ...
     return [(wanted, dtype)]
 
 
-def broadcasted(inputs: Inputs, attrs: dict[str, Any]) -> list[tuple[tuple[int, ...], Any]]:
+def broadcasted(inputs: Inputs, attrs: Attrs) -> list[tuple[Shape, Any]]:
     """`broadcast_to`: shapes are checked where all sizes are known."""
     ((shape, dtype),) = inputs["x"]
     ((out, _),) = shape_attr(inputs, attrs)
@@ -58,13 +62,13 @@ def broadcasted(inputs: Inputs, attrs: dict[str, Any]) -> list[tuple[tuple[int, 
     return [(out, dtype)]
 
 
-def like_x(inputs: Inputs, attrs: dict[str, Any]) -> list[tuple[tuple[int, ...], Any]]:
+def like_x(inputs: Inputs, attrs: Attrs) -> list[tuple[Shape, Any]]:
     """`inv` and `cholesky`: stand-ins have no inverse."""
     ((shape, dtype),) = inputs["x"]
     return [(shape, np.result_type(dtype, np.float32))]
 
 
-def solved(inputs: Inputs, attrs: dict[str, Any]) -> list[tuple[tuple[int, ...], Any]]:
+def solved(inputs: Inputs, attrs: Attrs) -> list[tuple[Shape, Any]]:
     """`solve`, with a vector or matrices on the right."""
     ((a, a_dtype),), ((b, b_dtype),) = inputs["a"], inputs["b"]
     shape = a[:-1] if len(b) == 1 else (*np.broadcast_shapes(a[:-2], b[:-2]), *b[-2:])

@@ -7,6 +7,13 @@ from typing import Any
 
 from ..errors.calls import call_error
 
+Args = tuple[Any, ...]  #: the values of a call, by position
+Attrs = dict[str, Any]  #: attr → value
+Names = tuple[str, ...]
+Slots = dict[str, list[str]]  #: slot → the names of an operator in a Program
+Values = dict[str, list[Any]]  #: slot → values
+Function = Callable[..., Any]
+
 
 class Value:
     """Something a primitive can be applied to that is not an array: a Tensor or a Variable."""
@@ -14,7 +21,7 @@ class Value:
     __slots__ = ()
     priority = 0  #: where two kinds of Values meet in a call, the higher one answers
 
-    def apply_primitive(self, primitive: Any, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+    def apply_primitive(self, primitive: Any, args: Args, attrs: Attrs) -> Any:
         """Apply a primitive to arguments of which at least one is of this engine."""
         raise NotImplementedError
 
@@ -44,15 +51,13 @@ class Arguments:
     """The part of a `Primitive` that concerns calls."""
 
     __slots__ = ()
-    kernel: Callable[..., Any]
-    inputs: tuple[str, ...]
-    attrs: dict[str, Any]
+    kernel: Function
+    inputs: Names
+    attrs: Attrs
     list_input: str | None
     optional: frozenset[str]
 
-    def bind(
-        self, args: tuple[Any, ...], attrs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def bind(self, args: Args, attrs: Attrs) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Sort the arguments of a call into inputs and attrs: a list slot may be given a list, attrs by position.
 
         An ``axis`` in a list stays a list: whether that is one, NumPy says in the kernel.

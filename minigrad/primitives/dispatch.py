@@ -17,23 +17,23 @@ to `answer`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import AnomalyError, describe, op_error
-from .arguments import LISTED, Value
+from .arguments import LISTED, Args, Attrs, Function, Value
 
 if TYPE_CHECKING:
     from .registry import Primitive
 
 __minigrad_ops__ = True  # frames of this module are never "the user's line"
-EAGER: dict[str, Callable[..., Any]] = {}
+EAGER: dict[str, Function] = {}
 
 
-def answer(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+def answer(primitive: Primitive, args: Args, attrs: Attrs) -> Any:
     """The result of a call, from the engine of its arguments.
 
     >>> from minigrad.ops import exp
@@ -57,9 +57,7 @@ def answer(primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]) -
     return compute(primitive, args, args, attrs)
 
 
-def compute(
-    primitive: Primitive, args: tuple[Any, ...], arrays: tuple[Any, ...], attrs: dict[str, Any]
-) -> Any:
+def compute(primitive: Primitive, args: Args, arrays: Args, attrs: Attrs) -> Any:
     """Run a kernel; an error of it is told with the arguments of the call."""
     try:
         return primitive.kernel(*arrays, **attrs)

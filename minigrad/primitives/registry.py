@@ -25,14 +25,14 @@ This module imports nothing of minigrad but its errors, what a call's arguments 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from keyword import iskeyword
 from types import FunctionType
 from typing import Any
 
 from ..errors import RuleError, did_you_mean, refusal
-from .arguments import REQUIRED, Arguments
+from .arguments import REQUIRED, Arguments, Attrs, Function, Names
 from .dispatch import forget, public_function
 
 REGISTRY: dict[str, Primitive] = {}  #: op type → primitive (the OpInfoMap of the documents)
@@ -42,9 +42,9 @@ REGISTRY: dict[str, Primitive] = {}  #: op type → primitive (the OpInfoMap of 
 class Rule:
     """The gradient of ``inputs`` (several only where they share work): ``function`` and what it names."""
 
-    inputs: tuple[str, ...]
-    function: Callable[..., Any]
-    reads: tuple[str, ...]
+    inputs: Names
+    function: Function
+    reads: Names
     joint: bool = False
 
 
@@ -53,10 +53,10 @@ class Primitive(Arguments):
     """One row of the table."""
 
     type: str
-    kernel: Callable[..., Any]
-    inputs: tuple[str, ...]  # slots, in order
-    attrs: dict[str, Any]  # attr → default
-    outputs: tuple[str, ...] = ("out",)
+    kernel: Function
+    inputs: Names  # slots, in order
+    attrs: Attrs  # attr → default
+    outputs: Names = ("out",)
     list_input: str | None = None  # the slot that holds a list (always the last one)
     list_output: bool = False  # the one output slot holds a list
     optional: frozenset[str] = frozenset()  # slots that may be None
@@ -66,15 +66,15 @@ class Primitive(Arguments):
     rules: dict[str, Rule] = field(default_factory=dict)  # input → its rule
     formulas: dict[str, str] = field(default_factory=dict)  # input → its rule in school notation
     # shapes and dtypes, where running the kernel on stand-ins will not do
-    infer: Callable[..., Any] | None = None
+    infer: Function | None = None
     # a Program's grad ops, where they are not `<type>_grad`
-    grad_maker: Callable[..., Any] | None = None
+    grad_maker: Function | None = None
     title: str = ""  # eager name of its node, without "Backward0": "Sum" for reduce_sum
     function: Any = None  # the public function: `mg.exp`
     node_class: Any = None  # of its nodes; the eager engine makes it with the first one
     doc: str = ""
 
-    def grad(self, joint: Callable[..., Any] | None = None, /, **rules: Any) -> Any:
+    def grad(self, joint: Function | None = None, /, **rules: Any) -> Any:
         """Declare gradients: one keyword per input, or one function for all inputs that share work.
 
         A joint function returns one gradient per input, in order, None where there is none.  A rule that is one call
@@ -146,12 +146,12 @@ class Primitive(Arguments):
         asked = [n for n in self.differentiable if wanted is None or n in wanted]
         yield from {id(self.rules[n]): self.rules[n] for n in asked}.values()
 
-    def reads(self, wanted: Any = None) -> tuple[str, ...]:
+    def reads(self, wanted: Any = None) -> Names:
         """What the rules of the wanted inputs name: inputs, outputs, gradients, attrs, shapes, in that order."""
         named = {n for rule in self.wanted_rules(wanted) for n in rule.reads}
         return tuple(n for n in self.legal_reads() if n in named)
 
-    def saved(self, wanted: Any = None) -> tuple[str, ...]:
+    def saved(self, wanted: Any = None) -> Names:
         """The inputs and outputs whose *values* the wanted rules read: what backward keeps alive."""
         return tuple(n for n in self.reads(wanted) if n in self.inputs or n in self.outputs)
 
@@ -161,7 +161,7 @@ class Primitive(Arguments):
         return self.list_output or len(self.outputs) > 1
 
     @property
-    def differentiable(self) -> tuple[str, ...]:
+    def differentiable(self) -> Names:
         """The inputs that have a gradient rule, in order."""
         return tuple(n for n in self.inputs if n in self.rules)
 
@@ -169,7 +169,7 @@ class Primitive(Arguments):
         return f"<primitive {self.type}>"
 
 
-def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+def primitive(kernel: Function | None = None, /, **options: Any) -> Any:
     """Turn a NumPy function into a primitive and enter it in the registry.
 
     Options: ``type`` (its name in programs, the function's own by default), ``outputs`` (names, if there are several),
@@ -223,12 +223,12 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
     return made.function
 
 
-def of_package(function: Callable[..., Any]) -> bool:
+def of_package(function: Function) -> bool:
     """Whether a kernel or a rule is one of minigrad's own."""
     return (function.__module__ or "").startswith("minigrad.")
 
 
-def _slots(name: str, kernel: Callable[..., Any]) -> dict[str, Any]:
+def _slots(name: str, kernel: Function) -> dict[str, Any]:
     """What the parameters of a kernel say: inputs, which may be None, which is a list, and attrs."""
     inputs, attrs, optional, list_input = [], {}, set(), None
     for p in inspect.signature(kernel).parameters.values():
@@ -254,7 +254,7 @@ def _slots(name: str, kernel: Callable[..., Any]) -> dict[str, Any]:
 STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
-def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
+def parameters_of(function: Function) -> Names:
     """The names of a function's parameters; the code of a plain function tells them at once."""
     if not isinstance(function, FunctionType) or function.__code__.co_flags & STARRED:
         return tuple(inspect.signature(function).parameters)
@@ -262,7 +262,7 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-def by_position(function: Callable[..., Any]) -> Callable[..., Any]:
+def by_position(function: Function) -> Function:
     """A rule or a kernel as engines call it: every parameter by its place, also those behind a ``*``."""
     if not isinstance(function, FunctionType) or not function.__code__.co_kwonlyargcount:
         return function
@@ -277,13 +277,13 @@ def by_position(function: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
-def _same_definition(old: Callable[..., Any], new: Callable[..., Any]) -> bool:
+def _same_definition(old: Function, new: Function) -> bool:
     """Whether a cell of a notebook was run again."""
     places = {(k.__module__, k.__qualname__) for k in (old, new)}
     return len(places) == 1 and new.__module__ == "__main__" and "<" not in new.__qualname__
 
 
-def elementwise(kernel: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+def elementwise(kernel: Function | None = None, /, **options: Any) -> Any:
     """`primitive` for functions that broadcast: each gradient is summed back to its input's shape.
 
     >>> from minigrad.primitives.registry import REGISTRY, elementwise

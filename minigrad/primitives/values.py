@@ -7,13 +7,12 @@ Tensors and Variables both inherit from `Operators`, so what works on one works 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import DTypeError, describe, refusal
-from .arguments import Value
+from .arguments import Function, Value
 
 __minigrad_ops__ = True  # frames of this module are never "the user's line"
 
@@ -82,7 +81,7 @@ _MT = """The last two axes swapped.
 """
 
 
-def install(functions: dict[str, Callable[..., Any]]) -> None:
+def install(functions: dict[str, Function]) -> None:
     """Give `Operators` its operators and methods; called once, when the functions are there."""
     for dunder, name in OPERATORS.items():
         setattr(Operators, dunder, functions[name])
@@ -98,7 +97,7 @@ def install(functions: dict[str, Callable[..., Any]]) -> None:
     Operators.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
-def _swapped(function: Callable[..., Any], dunder: str) -> Callable[..., Any]:
+def _swapped(function: Function, dunder: str) -> Function:
     def operator(self: Any, other: Any) -> Any:
         return function(other, self)
 
@@ -111,7 +110,7 @@ _OF_TRUTH = {"__and__": "&", "__or__": "|", "__xor__": "^", "__invert__": "~",
              "__rand__": "&", "__ror__": "|", "__rxor__": "^"}  # fmt: skip
 
 
-def _of_truth(function: Callable[..., Any], dunder: str) -> Callable[..., Any]:
+def _of_truth(function: Function, dunder: str) -> Function:
     sign, name = _OF_TRUTH[dunder], (OPERATORS | REFLECTED)[dunder]
     example = "~(x != 0)" if sign == "~" else f"(x != 0) {sign} …"
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...grad_names import EMPTY, before_cast, whole
+from ...ops.shape import DType
 from ..program.block import Block
 from ..program.infer import infer_outputs
 from ..program.op_info import CONTROL
@@ -115,7 +116,7 @@ def with_casts(
         yield from casts
 
 
-def _read(block: Block, op: Operator) -> np.dtype[Any] | None:
+def _read(block: Block, op: Operator) -> DType | None:
     """The widest floating-point dtype that an operator reads, in which it computes; None where that does not matter."""
     if op.type in ("cast", "cast_grad") or op.type in CONTROL:
         return None

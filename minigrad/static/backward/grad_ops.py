@@ -9,10 +9,12 @@ the grad op of ``assign`` is ``assign``.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from ...grad_names import EMPTY, GradNames, part
+from ...ops.shape import Shape
+from ...primitives.arguments import Names, Slots
 from ...primitives.registry import REGISTRY, Primitive
 from ..program.block import Block
 from ..program.op_info import find_info
@@ -34,7 +36,7 @@ def make_grad_ops(
     block: Block,
     op: Operator,
     p: Primitive,
-    flow: tuple[Collection[str], tuple[str, ...]],
+    flow: tuple[Collection[str], Names],
     have: Container[str],
     grads: GradNames,
 ) -> list[Operator]:
@@ -68,21 +70,18 @@ def _reading_first(grad_ops: list[Operator], op: Operator, grads: GradNames) -> 
     return copies + grad_ops
 
 
-@dataclass(slots=True)
-class Plan:
+class Plan(NamedTuple):
     """Which slots the grad op has for some wanted inputs, and how it comes by them."""
 
     type: str
-    operands: tuple[
-        tuple[str, bool, bool], ...
-    ]  # input, is its value read, only if it was stretched
-    results: tuple[str, ...]  # outputs whose values are read
+    operands: tuple[tuple[str, bool, bool], ...]  # input; is its value read; only if stretched
+    results: Names  # outputs whose values are read
     given: tuple[tuple[str, str], ...]  # output, the slot of its gradient
     made: tuple[tuple[str, str], ...]  # input, the slot of its gradient
 
 
 @lru_cache(maxsize=4096)
-def plan_of(p: Primitive, wanted: tuple[str, ...], slots: tuple[str, ...]) -> Plan:
+def plan_of(p: Primitive, wanted: Names, slots: Names) -> Plan:
     """The `Plan` for these wanted inputs of an operator with these input slots."""
     reads = p.reads(wanted)
     shapes = {r.rpartition("_")[0] for r in reads if r.endswith(("_shape", "_dtype"))}
@@ -92,13 +91,10 @@ def plan_of(p: Primitive, wanted: tuple[str, ...], slots: tuple[str, ...]) -> Pl
         if s in slots and (s in reads or s in shapes or (stretches and s in wanted)):
             operands.append((s, s in reads, s not in reads and s not in shapes))
     operands += [(s, False, False) for s in slots if s.endswith("_like")]
-    return Plan(
-        f"{p.type}_grad",
-        tuple(operands),
-        tuple(o for o in p.outputs if o in reads),
-        tuple((o, f"{o}_grad") for o in p.outputs if f"{o}_grad" in reads),
-        tuple((s, f"{s}_grad") for s in p.inputs if s in wanted),
-    )
+    results = tuple(o for o in p.outputs if o in reads)
+    given = tuple((o, f"{o}_grad") for o in p.outputs if f"{o}_grad" in reads)
+    made = tuple((s, f"{s}_grad") for s in p.inputs if s in wanted)
+    return Plan(f"{p.type}_grad", tuple(operands), results, given, made)
 
 
 def default_grad_op(
@@ -106,15 +102,15 @@ def default_grad_op(
     op: Operator,
     p: Primitive,
     wanted: Collection[str],
-    chosen: tuple[str, ...],
+    chosen: Names,
     grads: GradNames,
 ) -> Operator:
     """``<type>_grad``, with exactly the slots that the rules of the chosen inputs read."""
     slots, results, own = op.inputs, op.outputs, block.vars
-    plan = plan_of(p, chosen, (*slots,))
-    inputs: dict[str, list[str]] = {}
-    full: tuple[int, ...] | None = None
-    for s, _, if_stretched in plan.operands:
+    kind, operands, read, given, made = plan_of(p, chosen, (*slots,))
+    inputs: Slots = {}
+    full: Shape | None = None
+    for s, _, if_stretched in operands:
         if if_stretched:  # its shape is read where its gradient may have to be summed to it
             if full is None:
                 name = results["out"][0]
@@ -124,20 +120,19 @@ def default_grad_op(
             if shape == full and -1 not in shape:
                 continue
         inputs[s] = slots[s][:]
-    for o in plan.results:
+    for o in read:
         inputs[o] = results[o][:]
-    for o, slot in plan.given:
+    for o, slot in given:
         names = results[o]
         inputs[slot] = [grads[names[0]]] if len(names) == 1 else [grads[n] for n in names]
-    outputs: dict[str, list[str]] = {}
-    for s, slot in plan.made:
+    outputs: Slots = {}
+    for s, slot in made:
         names = slots[s]
-        outputs[slot] = (
-            [grads[names[0]]]
-            if len(names) == 1
-            else [grads[n] if n in wanted else EMPTY for n in names]
-        )
-    return Operator(plan.type, inputs, outputs, op.attrs, "backward", op)
+        if len(names) == 1:
+            outputs[slot] = [grads[names[0]]]
+        else:
+            outputs[slot] = [grads[n] if n in wanted else EMPTY for n in names]
+    return Operator(kind, inputs, outputs, op.attrs, "backward", op)
 
 
 Made = list[Operator] | None

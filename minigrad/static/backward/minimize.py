@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ProgramError, refusal
+from ...ops.shape import Array, DType
 from ...primitives.registry import REGISTRY
 from ..program.block import Block
 from ..program.control_flow import same_types
@@ -146,15 +147,15 @@ def _update_op(
     block.append_op(optimizer.type, ordered, outputs, optimizer.attrs)
 
 
-def _state(program: Program, name: str, value: np.ndarray[Any, Any]) -> Variable:
+def _state(program: Program, name: str, value: Array) -> Variable:
     """A variable that outlives a run and is no parameter."""
     free = name if name not in program.blocks[0].vars else program.unique_name(name)
     return program.add_persistable(free, value, trainable=False)
 
 
 def _rates(
-    block: Block, optimizer: Any, dtypes: Iterable[np.dtype[Any]]
-) -> tuple[dict[np.dtype[Any], Variable], Variable | None]:
+    block: Block, optimizer: Any, dtypes: Iterable[DType]
+) -> tuple[dict[DType, Variable], Variable | None]:
     """The learning rate for parameters of each dtype: a number that can be changed between runs, or what a schedule
     makes of the count of steps, which is returned, too.
     """

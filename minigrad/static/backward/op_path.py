@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from ...errors import ProgramError
+from ...primitives.arguments import Names
 from ..program.block import Block
 from ..program.op_info import CONTROL, find_info, has_blocks
 from ..program.operator import Operator
 from ..program.program import Pruned
 from .overwritten import repair
 
-Flow = tuple[Collection[str], tuple[str, ...]]  #: the inputs that want a gradient, and their slots
+Flow = tuple[Collection[str], Names]  #: the inputs that want a gradient, and their slots
 
 
 Flows = list[Flow | None]  #: one per operator, None where nothing wanted lies behind it
@@ -98,7 +99,7 @@ def _flows(
 ) -> tuple[Flows, dict[int, dict[str, set[str]]]]:
     """For each operator the inputs through which gradients flow to something wanted; `connections` of control flow."""
     reaching = set(floating(block, wanted - no_grad))
-    slots: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+    slots: dict[str, tuple[Names, Names]] = {}
     own, find = block.vars, block.find_var
     flows: Flows = []
     through_blocks: dict[int, dict[str, set[str]]] = {}
@@ -109,7 +110,7 @@ def _flows(
         sources, results = known
         inputs_of = op.inputs
         inputs: list[str] = []
-        through: tuple[str, ...] = ()
+        through: Names = ()
         for slot in sources:
             if slot in inputs_of:
                 before = len(inputs)
@@ -231,7 +232,7 @@ def _loop(block: Block, op: Operator, no_grad: Collection[str]) -> Behind:
     return {out: {outside[n] for n in names} for out, names in sources.items()}
 
 
-def flow_slots(op_type: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def flow_slots(op_type: str) -> tuple[Names, Names]:
     """The input and output slots of a type through which gradients can flow, as far as the type decides it."""
     info = find_info(op_type)
     if info is None:

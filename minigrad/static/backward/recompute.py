@@ -7,11 +7,12 @@ The copies compute the same from the same, so gradients stay equal to the last b
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from ...errors import ProgramError, did_you_mean, user_line
-from ...grad_names import again, is_again
+from ...errors import ProgramError, did_you_mean, refusal
+from ...grad_names import again
 from ..program.arguments import name_of, several
 from ..program.block import Block
 from ..program.op_info import CONTROL
@@ -22,23 +23,39 @@ def recompute_segments(
     block: Block, ops: list[Operator], checkpoints: Iterable[Any]
 ) -> list[Operator]:
     """The raw grad ops, with recomputing operators before each segment's.  Errors: `ProgramError`."""
-    names = _names(block, checkpoints)
-    segment = _segments(block, names)
-    again = _Again(block, names, segment)
+    kept = _names(block, checkpoints)
+    segment, number = (
+        dict[int, int](),
+        0,
+    )  # operator → its segment; what makes a checkpoint ends one
+    writers = defaultdict[str, list[Operator]](list)
+    for op in block.ops:
+        segment[id(op)] = number
+        number += not kept.isdisjoint(op.output_names)
+        for name in op.output_names:
+            writers[name].append(op)
     last = max(segment.values(), default=0)
-    by_segment: dict[int, list[Operator]] = {}
-    for op in ops:
-        of = segment.get(id(op.copy_of or op.forward_op), last)
-        by_segment.setdefault(of, []).append(op)
+    maker = {
+        n: made[0] for n, made in writers.items() if n not in kept and _is_remade(block, n, made)
+    }
+    of = [segment.get(id(op.copy_of or op.forward_op), last) for op in ops]
+    read = defaultdict[int, list[str]](list)  # segment → what its grad ops read
+    for op, number in zip(ops, of, strict=True):
+        read[number] += op.reads or ()
+    fresh: dict[int, set[str]] = {last: set()}  # segment → the names that are computed again
     out: list[Operator] = []
-    done = {last}
-    for op in ops:
-        of = segment.get(id(op.copy_of or op.forward_op), last)
-        if of not in done:
-            done.add(of)
-            out += again.copies(of, by_segment[of])
-        if of != last:
-            again.redirect(op, of)
+    for op, number in zip(ops, of, strict=True):
+        if number not in fresh:
+            needed = set[int]()
+            for name in read[number]:  # which grows on the way
+                made = maker.get(name)
+                if made is not None and segment[id(made)] == number and id(made) not in needed:
+                    needed.add(id(made))
+                    read[number] += made.input_names
+            fresh[number] = {n for n, made in maker.items() if id(made) in needed}
+            out += [_copy(made, fresh[number]) for made in block.ops if id(made) in needed]
+        if number != last:
+            _redirect(op, fresh[number])
         out.append(op)
     return out
 
@@ -48,66 +65,28 @@ def _names(block: Block, checkpoints: Iterable[Any]) -> set[str]:
     for name in names:
         if name not in block.vars:
             what = f"checkpoints names {name!r}, which is no variable of block {block.idx}"
-            what += f"{did_you_mean(name, block.vars)}\n  at {user_line()}"
-            raise ProgramError(what)
+            raise refusal(f"{what}{did_you_mean(name, block.vars)}", "", ProgramError)
     return set(names)
 
 
-def _segments(block: Block, kept: set[str]) -> dict[int, int]:
-    """Operator id → number of its segment; a checkpoint ends the segment of the operator that makes it."""
-    segment, number = {}, 0
-    for op in block.ops:
-        segment[id(op)] = number
-        number += not kept.isdisjoint(op.output_names)
-    return segment
-
-
-class _Again:
-    """Which values of a segment are computed again, and under which names."""
-
-    def __init__(self, block: Block, kept: set[str], segment: dict[int, int]) -> None:
-        writers: dict[str, list[Operator]] = {}
-        for op in block.ops:
-            for name in op.output_names:
-                writers.setdefault(name, []).append(op)
-        self.block = block
-        self.maker: dict[tuple[int, str], Operator] = {
-            (segment[id(made[0])], n): made[0]
-            for n, made in writers.items()
-            if len(made) == 1
-            and n not in kept
-            and made[0].type not in CONTROL
-            and _temporary(block, n)
-        }
-        self.copied: dict[int, str] = {}
-
-    def copies(self, of: int, grads: list[Operator]) -> list[Operator]:
-        """Copies of the operators whose values these grad ops read, in forward order."""
-        waiting = [n for op in grads for n in op.reads or ()]
-        needed: set[int] = set()
-        while waiting:
-            op = self.maker.get((of, waiting.pop()))
-            if op is not None and id(op) not in needed:
-                needed.add(id(op))
-                waiting += op.input_names
-        self.fresh = {n for (s, n), op in self.maker.items() if s == of and id(op) in needed}
-        return [self._copy(op, of) for op in self.block.ops if id(op) in needed]
-
-    def _copy(self, op: Operator, of: int) -> Operator:
-        copy = op.copy()
-        copy.role, copy.copy_of = "backward", op
-        self.redirect(copy, of)
-        copy.reads = tuple(n for n in copy.input_names if not is_again(n))
-        copy.outputs = {s: [again(n) for n in names] for s, names in copy.outputs.items()}
-        return copy
-
-    def redirect(self, op: Operator, of: int) -> None:
-        """Let an operator read the values that were computed again."""
-        op.reads = tuple(n for n in op.reads or () if n not in self.fresh)
-        for slot, names in op.inputs.items():
-            op.inputs[slot] = [again(n) if n in self.fresh else n for n in names]
-
-
-def _temporary(block: Block, name: str) -> bool:
+def _is_remade(block: Block, name: str, writers: list[Operator]) -> bool:
+    """Whether a value can be computed again: one operator without blocks made it, for this run only."""
     var = block.vars.get(name)
-    return var is not None and not var.persistable and not var.is_data
+    lasting = var is None or var.persistable or var.is_data
+    return len(writers) == 1 and writers[0].type not in CONTROL and not lasting
+
+
+def _copy(op: Operator, fresh: set[str]) -> Operator:
+    copy = op.copy()
+    copy.role, copy.copy_of = "backward", op
+    _redirect(copy, fresh)
+    copy.reads = tuple(n for n in op.input_names if n not in fresh)
+    copy.outputs = {s: [again(n) for n in names] for s, names in copy.outputs.items()}
+    return copy
+
+
+def _redirect(op: Operator, fresh: set[str]) -> None:
+    """Let an operator read the values that were computed again."""
+    op.reads = tuple(n for n in op.reads or () if n not in fresh)
+    for slot, names in op.inputs.items():
+        op.inputs[slot] = [again(n) if n in fresh else n for n in names]

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import ProgramError
 from ...grad_names import EMPTY, GradNames, part
+from ...primitives.arguments import Attrs
 from ..program.block import Block
 from ..program.operator import Operator
 from ..program.variable import Variable
@@ -119,7 +120,7 @@ def _flowing(
 
 def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]) -> Operator:
     params, outs = op.inputs["params"], op.outputs["out"]
-    attrs: dict[str, Any] = {}
+    attrs: Attrs = {}
     for prefix, block_attr in (("true", "sub_block"), ("false", "else_block")):
         block = job.block.program.blocks[op.attrs[block_attr]]
         results = op.attrs[f"{prefix}_out"]

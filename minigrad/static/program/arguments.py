@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import MinigradError, ProgramError, describe, did_you_mean, refusal
 from ...grad_names import EMPTY, GRAD
+from ...primitives.arguments import Slots
 from .op_info import CONTROL, ROLES, OpInfo
 from .operator import Operator
 from .variable import Variable
@@ -61,7 +62,7 @@ def names_of(program: Program, given: Any, what: str, root: bool = False) -> lis
 _BUILDERS = {"while": "while_loop", "cond": "cond", "recurrent": "static_rnn"}
 
 
-def slots_of(given: Any) -> dict[str, list[str]]:
+def slots_of(given: Any) -> Slots:
     """``{"x": variable or name or list}`` as ``{"x": [names]}``.  Errors: `ProgramError`."""
     slots = {}
     for slot, names in (given or {}).items():

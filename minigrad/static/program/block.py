@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ProgramError, did_you_mean, refusal, user_frame
 from ...errors.other_libraries import TABLES, missing
 from ...grad_names import EMPTY
+from ...primitives.arguments import Args, Attrs, Slots
 from ...primitives.registry import Primitive
 from .arguments import check_operator, slots_of
 from .infer import infer_outputs
@@ -104,7 +105,7 @@ class Block:
         type: str,
         inputs: dict[str, Any] | None = None,
         outputs: dict[str, Any] | None = None,
-        attrs: dict[str, Any] | None = None,
+        attrs: Attrs | None = None,
         role: str | None = None,
     ) -> Operator:
         """Append an operator by slots; variables that its outputs name and that do not exist yet are created.
@@ -131,9 +132,7 @@ class Block:
             advice = f"append the op that computes {name!r} first, or declare it with static.data or static.parameter"
             raise refusal(what, advice, ProgramError)
 
-    def append_primitive(
-        self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]
-    ) -> Any:
+    def append_primitive(self, primitive: Primitive, args: Args, attrs: Attrs) -> Any:
         """Append an operator from a call like ``mg.mul(x, 2.0)``; returns its output Variables."""
         args, attrs = primitive.bind(args, attrs)
         before = self.program.state()
@@ -147,10 +146,8 @@ class Block:
             return [self.vars[n] for n in op.output_names]
         return self.vars[op.outputs[primitive.outputs[0]][0]]
 
-    def _operator(
-        self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]
-    ) -> Operator:
-        inputs: dict[str, list[str]] = {}
+    def _operator(self, primitive: Primitive, args: Args, attrs: Attrs) -> Operator:
+        inputs: Slots = {}
         numbers: dict[str, Any] = {}
         several = primitive.list_input
         slots = primitive.slot_names(len(args)) if several else primitive.inputs

@@ -22,8 +22,8 @@ from ...errors import ProgramError, describe, refusal
 from ...grad_names import EMPTY, SCOPES
 from ...ops import merge_rows, select_rows
 from ...ops.index import getitem, setitem
-from ...ops.shape import fits
-from ...primitives.arguments import as_list
+from ...ops.shape import DType, Shape, fits
+from ...primitives.arguments import Attrs, Function, Slots, as_list
 from ...primitives.registry import REGISTRY
 from .block import Block
 from .infer import Type, common
@@ -40,9 +40,7 @@ def all_or_nothing() -> Iterator[None]:
 
 
 @all_or_nothing()
-def while_loop(
-    cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Sequence[Any]
-) -> list[Variable]:
+def while_loop(cond: Function, body: Function, loop_vars: Sequence[Any]) -> list[Variable]:
     """Repeat ``body`` while ``cond`` holds; both take the loop variables, ``body`` returns their next values.
 
     Returns the final values.  Shapes and dtypes must stay the same from step to step.  A loop of no step at all
@@ -69,7 +67,7 @@ def while_loop(
     with program.block_guard(cond_block):
         what = "while_loop goes on while one bool holds"
         pred = _one_bool(program, cond_block, cond(*carried), what)
-    attrs: dict[str, Any] = {"sub_block": block.idx, "cond_block": cond_block.idx}
+    attrs: Attrs = {"sub_block": block.idx, "cond_block": cond_block.idx}
     attrs |= {"carried": _names(carried), "next": _names(next_), "cond": pred.name}
     inputs = {"x": _names(starts), "params": captured([block, cond_block], [pred.name])}
     types = [(v.shape, v.dtype) for v in starts]
@@ -110,7 +108,7 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
             what = f"the branches of cond return different types for value {k}: {a!r} and {b!r}"
             advice = "one shape and dtype for both: reshape, broadcast_to or astype in one of them"
             raise refusal(what, advice, ProgramError)
-    attrs: dict[str, Any] = {"sub_block": true.idx, "else_block": false.idx}
+    attrs: Attrs = {"sub_block": true.idx, "else_block": false.idx}
     attrs |= {"true_out": _names(yes), "false_out": _names(no)}
     inputs = {"pred": [pred.name], "params": captured([true, false])}
     types = [(common(a.shape, b.shape), a.dtype) for a, b in zip(yes, no, strict=True)]
@@ -170,9 +168,7 @@ def switch(cases: Sequence[tuple[Any, Callable[[], Any]]], default: Callable[[],
 
 
 @all_or_nothing()
-def if_else(
-    mask: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *rows: Any
-) -> Any:
+def if_else(mask: Any, true_fn: Function, false_fn: Function, *rows: Any) -> Any:
     """Per row: the rows where ``mask`` holds go through ``true_fn``, the others through ``false_fn``.
 
     Both take the chosen rows of each of ``rows``; their results are put together in the order of the mask.
@@ -205,7 +201,7 @@ def if_else(
 
 @all_or_nothing()
 def static_rnn(
-    step: Callable[..., Any], inputs: Sequence[Any], states: Sequence[Any]
+    step: Function, inputs: Sequence[Any], states: Sequence[Any]
 ) -> tuple[list[Variable], list[Variable]]:
     """Run ``step(*slices, *states) -> (outputs, next_states)`` along axis 0 of the inputs.
 
@@ -237,7 +233,7 @@ def static_rnn(
         outs, states_ = map(as_list, returned)
         outs = own_names(block, [program.as_variable(v, block) for v in outs])
         next_ = next_values(program, block, states_, starts, "the step", {v.name for v in outs})
-    attrs: dict[str, Any] = {"sub_block": block.idx, "steps": _names(slices)}
+    attrs: Attrs = {"sub_block": block.idx, "steps": _names(slices)}
     attrs |= {"carried": _names(carried), "next": _names(next_), "step_out": _names(outs)}
     names = {"seq": _names(seqs), "x": _names(starts), "params": captured([block])}
     stacked = [((seqs[0].shape[0], *v.shape), v.dtype) for v in outs]
@@ -320,7 +316,7 @@ def body_block(
     return block, [handed_in(block, v, v.shape) for v in starts]
 
 
-def handed_in(block: Block, v: Variable, shape: tuple[int, ...]) -> Variable:
+def handed_in(block: Block, v: Variable, shape: Shape) -> Variable:
     """What a step sees of a value of the loop: a variable of the body that nothing in it has to write."""
     name = block.program.unique_name(f"{v.name}@step")
     block.written.add(name)
@@ -380,8 +376,8 @@ def captured(blocks: list[Block], also: Sequence[str] = ()) -> list[str]:
 def append_control(
     outer: Block,
     op_type: str,
-    inputs: dict[str, list[str]],
-    attrs: dict[str, Any],
+    inputs: Slots,
+    attrs: Attrs,
     **types: list[Type],
 ) -> dict[str, list[Variable]]:
     """Append the operator; ``types`` are those of its outputs by slot."""
@@ -389,7 +385,7 @@ def append_control(
     reads = [n for s in ("x", "params", "seq") for n in inputs.get(s, ())]
     stop = all(outer.var(n).stop_gradient for n in reads)
 
-    def result(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Variable:
+    def result(shape: Shape, dtype: DType) -> Variable:
         cut = stop or dtype.kind != "f"
         return outer.create_var(unique(op_type), shape, dtype, derived_stop=cut)
 

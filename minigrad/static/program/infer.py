@@ -15,7 +15,8 @@ import numpy as np
 
 from ...errors import MinigradError, ProgramError, refusal
 from ...grad_names import EMPTY
-from ...ops.shape import fits
+from ...ops.shape import Array, DType, Shape, fits
+from ...primitives.arguments import Attrs, Values
 from ...primitives.registry import Primitive
 from ..run.kernels import refused, run_grad_op, run_kernel
 from ..run.limits import MEMORY, check_room
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from .operator import Operator
 
 
-Type = tuple[tuple[int, ...], np.dtype[Any]]  #: shape and dtype
+Type = tuple[Shape, DType]  #: shape and dtype
 
 
 _TRIALS = ((3, True), (5, False))  # a size for -1, and what masks hold
@@ -100,9 +101,7 @@ def _pairs(op: Operator, p: Primitive, types: list[Type]) -> list[tuple[str, Typ
     return [(op.outputs[s][0], t) for s, t in zip(p.outputs, types, strict=True) if s in op.outputs]
 
 
-def _declare(
-    block: Block, op: Operator, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], stop: bool
-) -> None:
+def _declare(block: Block, op: Operator, name: str, shape: Shape, dtype: DType, stop: bool) -> None:
     var = block.vars.get(name)
     if var is None:
         var = outer = block.find_var(name)
@@ -152,7 +151,7 @@ def _output_types(block: Block, op: Operator, p: Primitive) -> tuple[list[Type],
     return types, stop
 
 
-def _hashable(attrs: dict[str, Any]) -> Any:
+def _hashable(attrs: Attrs) -> Any:
     """A key for attrs, in which 1, 1.0 and True differ; None if there are attrs of other types."""
     for value in attrs.values():
         kind = type(value)
@@ -183,12 +182,12 @@ def _computed_types(
     return [(common(a.shape, b.shape), a.dtype) for a, b in zip(trials[0], trials[-1], strict=True)]
 
 
-def common(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+def common(a: Shape, b: Shape) -> Shape:
     """What two shapes have in common: an open size where they differ."""
     return tuple(n if n == m else -1 for n, m in zip(a, b, strict=True))
 
 
-def _run_kernel(op: Operator, p: Primitive, values: dict[str, list[Any]]) -> list[Any]:
+def _run_kernel(op: Operator, p: Primitive, values: Values) -> list[Any]:
     if p.broadcasts and not p.list_input:
         numbers = [op.attrs[n] for n in p.inputs if n in op.attrs]
         shapes = [np.shape(v) for vs in (*values.values(), numbers) for v in vs]
@@ -201,7 +200,7 @@ def _run_kernel(op: Operator, p: Primitive, values: dict[str, list[Any]]) -> lis
     return run_kernel(p, values, op.attrs)
 
 
-def _run_rules(op: Operator, p: Primitive, values: dict[str, list[Any]]) -> list[Any]:
+def _run_rules(op: Operator, p: Primitive, values: Values) -> list[Any]:
     gradients = run_grad_op(p, values, op.attrs, op.outputs)
     return [v for slot in op.outputs for v in gradients[slot]]
 
@@ -213,7 +212,7 @@ def _try(
     variables: dict[str, list[Variable]],
     size: int,
     mask: bool,
-) -> list[np.ndarray[Any, Any]]:
+) -> list[Array]:
     values = stand_ins(p, variables, size, mask)
     try:
         with np.errstate(all="ignore"):
@@ -228,13 +227,13 @@ def _try(
     return [np.asarray(a) for a in out]
 
 
-def stand_in(shape: tuple[int, ...], dtype: np.dtype[Any], size: int, mask: bool = True) -> Any:
+def stand_in(shape: Shape, dtype: DType, size: int, mask: bool = True) -> Any:
     """An array that costs no memory: ones (zeros for integers, so that it can be an index)."""
     filled = mask if dtype.kind == "b" else dtype.kind not in "iu"
     return np.broadcast_to(np.asarray(filled, dtype), tuple(size if n < 0 else n for n in shape))
 
 
-def matched(shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+def matched(shapes: list[Shape]) -> list[Shape]:
     """Shapes that are broadcast together, with open sizes closed where another operand knows them.
 
     >>> matched([(-1, 2), (4, 2), (-1,)])
@@ -249,13 +248,11 @@ def matched(shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     ]
 
 
-def stand_ins(
-    p: Primitive, variables: dict[str, list[Variable]], size: int, mask: bool
-) -> dict[str, list[Any]]:
+def stand_ins(p: Primitive, variables: dict[str, list[Variable]], size: int, mask: bool) -> Values:
     """A stand-in for every variable; constant masks stand for themselves."""
     shapes = [v.shape for vs in variables.values() for v in vs]
     closed = iter(matched(shapes) if p.broadcasts else shapes)
-    out: dict[str, list[Any]] = {}
+    out: Values = {}
     for slot, vs in variables.items():
         out[slot] = []
         for v in vs:

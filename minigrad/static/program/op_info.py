@@ -11,7 +11,7 @@ from typing import Any
 
 from ...errors import ProgramError, did_you_mean, refusal
 from ...errors.other_libraries import TABLES
-from ...primitives.arguments import REQUIRED
+from ...primitives.arguments import REQUIRED, Attrs, Names, Slots
 from ...primitives.registry import REGISTRY, Primitive
 
 
@@ -20,10 +20,10 @@ class OpInfo:
     """The slots and attrs of a type.  ``forward`` is the primitive, for a grad op that it differentiates."""
 
     type: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    attrs: tuple[str, ...]
-    required: tuple[str, ...] = ()
+    inputs: Names
+    outputs: Names
+    attrs: Names
+    required: Names = ()
     forward: Primitive | None = None
     is_grad: bool = False
     lists: frozenset[str] = frozenset()  # slots of a primitive that hold any number of names
@@ -36,8 +36,9 @@ _TO_BRANCHES = "sub_block else_block true_seeds false_seeds true_params false_pa
 
 #: control flow: input slots, output slots, attrs
 CONTROL = {
-    op_type: OpInfo(op_type, *map(tuple, map(str.split, slots)), is_grad=op_type.endswith("_grad"))
-    for op_type, *slots in (
+    op_type: OpInfo(op_type, (*inputs.split(),), (*outputs.split(),), (*attrs.split(),),
+                    is_grad=op_type.endswith("_grad"))
+    for op_type, inputs, outputs, attrs in (
         ("while", "x params", "out scopes", "sub_block cond_block carried next cond"),
         ("cond", "pred params", "out scopes", "sub_block else_block true_out false_out"),
         ("recurrent", "seq x params", "stacked out scopes", "sub_block steps carried next step_out"),
@@ -116,9 +117,7 @@ def has_blocks(op_type: str) -> bool:
     return op_type in CONTROL and not CONTROL[op_type].is_grad
 
 
-def bind_slots(
-    info: OpInfo, inputs: dict[str, list[str]], outputs: dict[str, list[str]], attrs: dict[str, Any]
-) -> dict[str, Any]:
+def bind_slots(info: OpInfo, inputs: Slots, outputs: Slots, attrs: Attrs) -> dict[str, Any]:
     """Check slots and attrs against the type; returns the attrs.  Errors: `ProgramError`."""
     numbers = info.attrs + info.inputs
     for given, known, kind in (

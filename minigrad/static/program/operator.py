@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import code_line
+from ...primitives.arguments import Attrs, Names, Slots
 from .op_info import find_info
 
 BLOCK_ATTRS = ("sub_block", "else_block", "cond_block")
@@ -33,22 +34,22 @@ class Operator:
     def __init__(
         self,
         type: str,
-        inputs: dict[str, list[str]],
-        outputs: dict[str, list[str]],
-        attrs: dict[str, Any] | None = None,
+        inputs: Slots,
+        outputs: Slots,
+        attrs: Attrs | None = None,
         role: str = "forward",
         forward_op: Operator | None = None,
     ) -> None:
         self.type = type
         self.inputs = inputs
         self.outputs = outputs
-        self.attrs: dict[str, Any] = {} if attrs is None else attrs
+        self.attrs: Attrs = {} if attrs is None else attrs
         self.role = role
         self.forward_op = forward_op
         self.code: Any = None if forward_op is None else forward_op.code
         self.lasti: int = 0 if forward_op is None else forward_op.lasti
         self.copy_of: Operator | None = None
-        self._reads: tuple[str, ...] | None = None
+        self._reads: Names | None = None
 
     @property
     def input_names(self) -> list[str]:
@@ -67,7 +68,7 @@ class Operator:
         return listed
 
     @property
-    def reads(self) -> tuple[str, ...] | None:
+    def reads(self) -> Names | None:
         """The names whose values it needs: as set, else what the rules of a grad op read; None if nobody knows."""
         info = find_info(self.type) if self._reads is None and self.role == "backward" else None
         if info is None or not info.is_grad:
@@ -78,7 +79,7 @@ class Operator:
         return tuple(n for slot in saved for n in self.inputs.get(slot, ()))
 
     @reads.setter
-    def reads(self, names: tuple[str, ...]) -> None:
+    def reads(self, names: Names) -> None:
         self._reads = names
 
     @property

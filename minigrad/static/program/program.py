@@ -25,6 +25,7 @@ import numpy as np
 from ...errors import ProgramError, describe, refusal
 from ...errors.other_libraries import TABLES, missing
 from ...grad_names import CONSTANT, whole
+from ...ops.shape import Array
 from ...primitives.values import Operators
 from ..text.literals import LIMIT
 from .block import Block
@@ -75,7 +76,7 @@ class Program:
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
-        self.initial: dict[str, np.ndarray[Any, Any]] = {}  # start values of persistable variables
+        self.initial: dict[str, Array] = {}  # start values of persistable variables
         self.history: list[str] = []  # which transformations made this program
         self.pruned: list[Pruned] = []  # grad ops that were not made
         self.backward_calls: list[BackwardCall] = []  # what `why` asks
@@ -203,7 +204,7 @@ class Program:
             raise refusal(what, "a Variable, a number or an array of numbers", ProgramError)
         return self.constant(array)
 
-    def constant(self, array: np.ndarray[Any, Any]) -> Variable:
+    def constant(self, array: Array) -> Variable:
         """A persistable variable that never changes and has no gradient."""
         return self.add_persistable(self.unique_name(CONSTANT), array, trainable=False)
 

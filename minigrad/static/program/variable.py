@@ -11,6 +11,8 @@ import numpy as np
 
 from ...errors import ProgramError, refusal
 from ...errors.other_libraries import TABLES, missing
+from ...ops.shape import DType, Shape
+from ...primitives.arguments import Args, Attrs
 from ...primitives.registry import Primitive
 from ...primitives.values import Operators, ufunc_on_values
 
@@ -111,9 +113,7 @@ class Variable(Operators):
         """The Program this Variable belongs to."""
         return self.block.program
 
-    def apply_primitive(
-        self, primitive: Primitive, args: tuple[Any, ...], attrs: dict[str, Any]
-    ) -> Any:
+    def apply_primitive(self, primitive: Primitive, args: Args, attrs: Attrs) -> Any:
         """Append an Operator of this primitive; its outputs are new Variables."""
         return self.block.program.current_block().append_primitive(primitive, args, attrs)
 
@@ -155,9 +155,7 @@ class Variable(Operators):
         return f"Variable({self.name}: {self.dtype}{list(self.shape)})"
 
 
-def plain_variable(
-    block: Block, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], stop: bool
-) -> Variable:
+def plain_variable(block: Block, name: str, shape: Shape, dtype: DType, stop: bool) -> Variable:
     """A variable for what an operator makes, with a shape and a dtype that are known to be good."""
     var: Variable = _new(Variable)
     var.block = block

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from ...errors import ProgramError, did_you_mean
 from ...grad_names import EMPTY
+from ...primitives.arguments import Names
 from .block import Block
 from .op_info import CONTROL, ROLES, ROWS, bind_slots, op_info
 from .operator import BLOCK_ATTRS, Operator
@@ -106,7 +107,7 @@ def control_flow_fits(program: Program) -> None:
             _require(good, place, f"the condition {cond!r} is no variable")
 
 
-def _names_fit(program: Program, place: Place, row: tuple[str, ...]) -> None:
+def _names_fit(program: Program, place: Place, row: Names) -> None:
     """Lists of names in attrs are as long as their slots, and their block has these names."""
     op, slot = place[2], row[0]
     for attr in _lists(op, row):
@@ -123,7 +124,7 @@ def _names_fit(program: Program, place: Place, row: tuple[str, ...]) -> None:
             _require(there, place, f"{attr}: block {inner.idx} has no {name!r}")
 
 
-def _lists(op: Operator, row: tuple[str, ...]) -> list[str]:
+def _lists(op: Operator, row: Names) -> list[str]:
     """The attrs in a row: lists of names in the blocks of an operator."""
     return [name for name in row if name in CONTROL[op.type].attrs]
 

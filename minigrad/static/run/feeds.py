@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ...errors import MinigradError, ProgramError, did_you_mean, refusal, user_line
+from ...ops.shape import Array, DType, Shape
+from ...primitives.arguments import Args
 from ..program.arguments import name_of, several
 from ..program.program import Program
 from ..program.variable import Variable
-
-Shape = tuple[int, ...]
 
 
 def data_of(program: Program) -> dict[str, Variable]:
@@ -23,7 +23,7 @@ def data_of(program: Program) -> dict[str, Variable]:
     return {v.name: v for v in program.global_block().vars.values() if v.is_data}
 
 
-def feed_of_call(program: Program, given: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+def feed_of_call(program: Program, given: Args, named: dict[str, Any]) -> dict[str, Any]:
     """The feed of a step that is called with names, with one dict, or with both.  Errors: `ProgramError`."""
     if not given:
         return named
@@ -108,7 +108,7 @@ def _data(program: Program, key: Any) -> Variable:
     return var
 
 
-def _array(var: Variable, value: Any) -> np.ndarray[Any, Any]:
+def _array(var: Variable, value: Any) -> Array:
     try:
         return np.asarray(getattr(value, "_data", value), order="C")
     except MinigradError:
@@ -119,7 +119,7 @@ def _array(var: Variable, value: Any) -> np.ndarray[Any, Any]:
         raise refusal(what, advice, ProgramError) from None
 
 
-def _check_fits(var: Variable, shape: Shape, dtype: np.dtype[Any]) -> None:
+def _check_fits(var: Variable, shape: Shape, dtype: DType) -> None:
     declared = var.shape
     if shape != declared and (
         len(shape) != len(declared)

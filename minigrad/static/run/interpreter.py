@@ -13,6 +13,8 @@ import numpy as np
 
 from ...errors import MinigradError, ProgramError, describe, refusal
 from ...grad_names import EMPTY, GRAD
+from ...ops.shape import Array
+from ...primitives.arguments import Values
 from ...primitives.dispatch import check_finite
 from ...primitives.registry import Primitive
 from ..program.arguments import unwritten
@@ -93,7 +95,7 @@ class Run:
             if name != EMPTY:
                 self.write(block, scope, name, value)
 
-    def _check_room(self, op: Operator, p: Primitive, slots: dict[str, list[Any]]) -> None:
+    def _check_room(self, op: Operator, p: Primitive, slots: Values) -> None:
         if p.broadcasts or op.type in LARGER or p.infer is not None:
             arrays = {s: [*map(np.asarray, values)] for s, values in slots.items()}
             types = {s: [(a.shape, a.dtype) for a in listed] for s, listed in arrays.items()}
@@ -213,7 +215,7 @@ def run_recurrent(run: Run, op: Operator, scope: Scope) -> None:
     scope.values[op.outputs["scopes"][0]] = scopes
 
 
-def _stacked(body: Block, scopes: list[Scope], name: str) -> np.ndarray[Any, Any]:
+def _stacked(body: Block, scopes: list[Scope], name: str) -> Array:
     if scopes:
         return np.stack([s.values[name] for s in scopes])
     var = body.vars[name]

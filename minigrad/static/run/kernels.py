@@ -10,6 +10,7 @@ import numpy as np
 from ...errors import ProgramError, op_error, told
 from ...grad_names import EMPTY
 from ...ops.shape import sum_to, unbroadcast
+from ...primitives.arguments import Attrs, Values
 from ...primitives.registry import Primitive
 from ..program.variable import ShapeOf, Variable
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ..program.operator import Operator
 
 
-def run_kernel(p: Primitive, slots: dict[str, list[Any]], attrs: dict[str, Any]) -> list[Any]:
+def run_kernel(p: Primitive, slots: Values, attrs: Attrs) -> list[Any]:
     """The results of a kernel, called with values by slot.
 
     Numbers may stand in attrs; the shapes of the values in a slot ``<attr>_like`` stand for that attr.
@@ -68,9 +69,7 @@ def targets(p: Primitive, op: Operator) -> list[str]:
     return [n for s in p.outputs for n in op.outputs.get(s, [EMPTY])]
 
 
-def run_grad_op(
-    p: Primitive, slots: dict[str, list[Any]], attrs: dict[str, Any], asked: Container[str]
-) -> dict[str, list[Any]]:
+def run_grad_op(p: Primitive, slots: Values, attrs: Attrs, asked: Container[str]) -> Values:
     """Run the rules of a grad op on values by slot; returns values by output slot, for the slots that are asked for.
 
     The values may be arrays (the kernel of ``mul_grad``) or Variables (decomposition).  A list slot gives a gradient
@@ -83,7 +82,7 @@ def run_grad_op(
         gradients.update(
             zip(rule.inputs, result, strict=True) if rule.joint else [(rule.inputs[0], result)]
         )
-    out: dict[str, list[Any]] = {}
+    out: Values = {}
     for s in wanted_inputs:
         value = gradients[s]
         values = list(value) if s == p.list_input else [value]
@@ -109,7 +108,7 @@ def shape_of(value: Any) -> Any:
     return tuple(np.shape(value)) if not isinstance(value, Variable) else value.shape
 
 
-def _argument(p: Primitive, name: str, slots: dict[str, list[Any]], attrs: dict[str, Any]) -> Any:
+def _argument(p: Primitive, name: str, slots: Values, attrs: Attrs) -> Any:
     if name in p.inputs or name in p.outputs:
         if name not in slots:
             return attrs.get(name)

@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 
 from ...errors import ProgramError, user_line
+from ...ops.shape import DType, Shape
 from ...ops.windows import pair
+from ...primitives.arguments import Attrs
 from ...primitives.registry import Primitive
 
 MEMORY = 2**31  #: bytes of all values of a run together, and of one value while a program is built
 HELD = 128  #: bytes of Python's for each value: the array itself, its name's place in a scope
 STEP_LIMIT = 1_000_000  #: of one loop
 
-Shape = tuple[int, ...]
 Shapes = dict[str, list[Shape]]
 
 
@@ -53,7 +54,7 @@ _PRODUCTS: dict[str, list[tuple[str, Callable[[Shape], Shape], str, Callable[[Sh
 }
 
 
-def _products(op_type: str, s: Shapes, attrs: dict[str, Any]) -> int:
+def _products(op_type: str, s: Shapes, attrs: Attrs) -> int:
     """The largest product, of matrices or of stacks of them; a factor that is not read makes none."""
     sizes = [1]
     for a, of_a, b, of_b in _PRODUCTS[op_type]:
@@ -63,7 +64,7 @@ def _products(op_type: str, s: Shapes, attrs: dict[str, Any]) -> int:
     return max(sizes)
 
 
-def _einsum(s: Shapes, attrs: dict[str, Any]) -> int:
+def _einsum(s: Shapes, attrs: Attrs) -> int:
     terms, _, out = str(attrs.get("subscripts", "")).replace(" ", "").partition("->")
     sizes: dict[str, int] = {}
     for term, shape in zip(terms.split(","), s["x"], strict=False):
@@ -74,38 +75,38 @@ def _einsum(s: Shapes, attrs: dict[str, Any]) -> int:
     return math.prod(sizes.get(letter, 1) for letter in out)
 
 
-def _asked(attrs: dict[str, Any], name: str = "shape") -> int:
+def _asked(attrs: Attrs, name: str = "shape") -> int:
     value = attrs.get(name, ())
     return math.prod(
         max(n, 1) for n in np.ravel(np.asarray(value or (), dtype=object)) if type(n) is int
     )
 
 
-def _tile(s: Shapes, attrs: dict[str, Any]) -> int:
+def _tile(s: Shapes, attrs: Attrs) -> int:
     return math.prod(s["x"][0]) * _asked(attrs, "repetitions")
 
 
-def _pad(s: Shapes, attrs: dict[str, Any]) -> int:
+def _pad(s: Shapes, attrs: Attrs) -> int:
     width = attrs.get("pad_width", 0)
     pairs = np.broadcast_to(np.asarray(width), (len(s["x"][0]), 2)).tolist()
     return math.prod(n + a + b for n, (a, b) in zip(s["x"][0], pairs, strict=True))
 
 
-def _take(s: Shapes, attrs: dict[str, Any]) -> int:
+def _take(s: Shapes, attrs: Attrs) -> int:
     (x,) = s["x"]
     axis = attrs.get("axis")
     rest = 1 if axis is None else math.prod(x) // max(x[axis], 1)
     return rest * math.prod(s["indices"][0])
 
 
-def _padded(s: Shapes, attrs: dict[str, Any]) -> int:
+def _padded(s: Shapes, attrs: Attrs) -> int:
     """An image with its padding, of which windows are seen."""
     (x,) = s["x"]
     height, width = pair(attrs.get("padding", 0))
     return math.prod((*x[:-2], x[-2] + 2 * abs(height), x[-1] + 2 * abs(width)))
 
 
-def _transposed(s: Shapes, attrs: dict[str, Any]) -> int:
+def _transposed(s: Shapes, attrs: Attrs) -> int:
     """What a transposed convolution gives, before its padding is cut off."""
     (x,), (w,) = s["x"], s["w"]
     pairs = (pair(attrs.get(a, d)) for a, d in _CONV.items())
@@ -119,7 +120,7 @@ def _transposed(s: Shapes, attrs: dict[str, Any]) -> int:
 _CONV = {"stride": 1, "dilation": 1, "output_padding": 0}
 
 
-def _indexed(s: Shapes, attrs: dict[str, Any], masks: Sequence[bool] = ()) -> int:
+def _indexed(s: Shapes, attrs: Attrs, masks: Sequence[bool] = ()) -> int:
     """What arrays of indices ask for: a piece of ``x`` for each place that they have together.
 
     ``masks`` says of each array in the slot whether it is one: a mask has a place for each of its elements.
@@ -143,7 +144,7 @@ def _shape_and_mask(part: Any) -> tuple[Shape, bool]:
     return array.shape, array.dtype.kind == "b"
 
 
-def _parts(s: Shapes, attrs: dict[str, Any]) -> int:
+def _parts(s: Shapes, attrs: Attrs) -> int:
     """Every part of a split is an array, however few elements it has."""
     number = attrs.get("num_or_sections", 2)
     return HELD // 8 * (number if isinstance(number, int) else len(number))
@@ -158,7 +159,7 @@ LARGER: dict[str, Callable[..., int]] = {
 
 
 def result_size(
-    op_type: str, p: Primitive, shapes: Shapes, attrs: dict[str, Any], masks: Sequence[bool] = ()
+    op_type: str, p: Primitive, shapes: Shapes, attrs: Attrs, masks: Sequence[bool] = ()
 ) -> int:
     """The number of elements an operator will give, or fewer: what cannot be told counts as nothing.
 
@@ -185,8 +186,8 @@ def endless(limit: int) -> str:
 def check_room(
     op_type: str,
     p: Primitive,
-    types: dict[str, list[tuple[Shape, np.dtype[Any]]]],
-    attrs: dict[str, Any],
+    types: dict[str, list[tuple[Shape, DType]]],
+    attrs: Attrs,
     room: int,
     where: str = "",
 ) -> None:

@@ -24,6 +24,7 @@ import numpy as np
 
 from ...errors import ProgramFormatError, describe, refusal
 from ...grad_names import EMPTY
+from ...ops.shape import Array
 from ..program.block import Block
 from ..program.op_info import ROLES
 from ..program.operator import Operator
@@ -95,7 +96,7 @@ def _operator_data(op: Operator, place: dict[int, list[int]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _bytes_of(value: np.ndarray[Any, Any]) -> str:
+def _bytes_of(value: Array) -> str:
     data = np.ascontiguousarray(value).astype(value.dtype.newbyteorder("<"), copy=False)
     return base64.b64encode(data.tobytes()).decode("ascii")
 
@@ -286,7 +287,7 @@ def _operator_at(program: Program, of: list[int]) -> Operator:
     return program.blocks[b].ops[k]
 
 
-def _start_value(var: Variable | None, name: str, text: str) -> np.ndarray[Any, Any]:
+def _start_value(var: Variable | None, name: str, text: str) -> Array:
     raw = base64.b64decode(text, validate=True)
     if var is None or not var.persistable:
         raise ValueError(f"the start value of {name!r:.80} belongs to nothing that outlives a run")

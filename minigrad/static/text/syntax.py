@@ -25,14 +25,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ...errors import ProgramFormatError, describe, did_you_mean, refusal
 from ...grad_names import EMPTY, GRAD, variable_of, whole
+from ...ops.shape import Array
+from ...primitives.arguments import Attrs, Names, Slots
 from ..program.block import Block
 from ..program.op_info import (
     CONTROL,
@@ -167,7 +167,7 @@ def _rows(op: Operator) -> list[str]:
     return rows
 
 
-def _slots(given: dict[str, list[str]], order: tuple[str, ...]) -> list[str]:
+def _slots(given: Slots, order: Names) -> list[str]:
     out = []
     in_order = True
     for k, (slot, names) in enumerate(given.items()):
@@ -233,7 +233,6 @@ def parse(text: str, limit: int = LIMIT) -> Program:
             raise ProgramFormatError(f"line {number}: {error}\n  {line:.200}") from error
     if not program.blocks:
         raise ProgramFormatError("a program starts with 'block 0:'")
-    link_grad_ops(program)
     program.backward_calls = _backward_calls(program, calls)
     try:
         return mark_given(verify(program))
@@ -276,7 +275,7 @@ def _read_line(program: Program, line: str, role: str, limit: int) -> None:
         _append(program.blocks[-1], line, role)
 
 
-def _known(word: str, words: tuple[str, ...], what: str) -> str:
+def _known(word: str, words: Names, what: str) -> str:
     if word not in words:
         raise ValueError(f"unknown {what} {word!r}{did_you_mean(word, words)}")
     return word
@@ -314,7 +313,7 @@ def _declare(block: Block, found: re.Match[str], limit: int) -> None:
         block.program.initial[name] = _constant(value[3:], shape, dtype)
 
 
-def _constant(text: str, shape: list[int], dtype: str) -> np.ndarray[Any, Any]:
+def _constant(text: str, shape: list[int], dtype: str) -> Array:
     value = np.array(_literal("a constant", _tokens(text)), dtype)
     if list(value.shape) != shape and value.size:
         raise ValueError(f"{text:.80} is no {dtype}{shape}")
@@ -345,11 +344,11 @@ def _append(block: Block, line: str, role: str) -> None:
         raise ValueError("an operator reads: targets = type(arguments)")
     targets, _, op_type = head.rpartition(" = ") if " = " in head else ("", "", head)
     info = op_info(op_type.strip())
-    outputs: dict[str, list[str]] = {}
+    outputs: Slots = {}
     for k, (slot, tokens) in enumerate(_split(targets)):
         _enter(outputs, slot or _nth(info.outputs, k), _names("".join(tokens)))
-    inputs: dict[str, list[str]] = {}
-    attrs: dict[str, Any] = {}
+    inputs: Slots = {}
+    attrs: Attrs = {}
     for k, (slot, tokens) in enumerate(_split(rest[:-1])):
         slot = slot or _nth(info.inputs, k)
         if slot in info.inputs and not _is_literal(tokens):
@@ -376,7 +375,7 @@ def _append(block: Block, line: str, role: str) -> None:
 
 def _enter_rows(rows: list[str], info: OpInfo, places: Any) -> None:
     """Give slots and attrs the lists that stand in rows, in the order of the type."""
-    columns: dict[str, list[str]] = {n: [] for names in ROWS.get(info.type, ()) for n in names}
+    columns: Slots = {n: [] for names in ROWS.get(info.type, ()) for n in names}
     for row in rows:
         cells = {slot: "".join(tokens) for slot, tokens in _split(row)}
         rows_of_it = (r for r in ROWS.get(info.type, ()) if r[0] in cells)
@@ -403,7 +402,7 @@ def _enter(place: dict[str, Any], key: str, value: Any) -> None:
     place[key] = value
 
 
-def _nth(slots: tuple[str, ...], k: int) -> str:
+def _nth(slots: Names, k: int) -> str:
     if k >= len(slots):
         raise ValueError(f"there are only {len(slots)} slots: {', '.join(slots) or 'none'}")
     return slots[k]
@@ -467,37 +466,6 @@ def _gradients(block: Block, op: Operator) -> dict[str, Variable]:
     fresh = [name for name in op.output_names if name not in block.vars]
     models = {name: like for name in fresh if (like := named_after(block, name)) is not None}
     return {name: Variable(block, name, v.shape, v.dtype) for name, v in models.items()}
-
-
-def link_grad_ops(program: Program) -> None:
-    """Give grad ops back the link to what they differentiate: the operator that made what they read the gradient of.
-
-    Where several of a type wrote that name, their grad ops stand in reverse, if each has one; else nothing is linked.
-    """
-    made_in = cache(_made_in)  # many blocks may belong to one
-    for block in program.blocks:
-        makers = made_in(program.blocks[block.forward_block] if block.forward_block >= 0 else block)
-        readers = defaultdict(list)  # of one gradient, in one backward part
-        part = 0
-        for op in block.ops:
-            part += op.role == "loss"  # another backward part begins
-            gradients = [n for slot in op.inputs if slot.endswith("_grad") for n in op.inputs[slot]]
-            keys = ((op.type, variable_of(whole(n)) or "") for n in gradients)
-            if key := next((k for k in keys if k in makers), None):
-                readers[part, key].append(op)
-        for (_, key), grad_ops in readers.items():
-            if len(grad_ops) == len(ops := makers[key]):
-                for grad_op, op in zip(grad_ops, reversed(ops), strict=True):
-                    grad_op.forward_op = op
-
-
-def _made_in(block: Block) -> dict[tuple[str, str], list[Operator]]:
-    """(type of a grad op, name) → the operators of a block that have such a grad op and wrote the name."""
-    makers = defaultdict(list)
-    for op in block.ops:
-        for name in op.output_names:
-            makers[f"{op.type}_grad", name].append(op)
-    return makers
 
 
 def _backward_calls(

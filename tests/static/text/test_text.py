@@ -155,43 +155,6 @@ def test_rows_belong_to_operators_that_have_them():
             static.parse(f"{HEAD}{head}\n  | x=x")
 
 
-def links(program):
-    """For every operator where the one is that it differentiates."""
-    places = {id(op): (b.idx, k) for b in program.blocks for k, op in enumerate(b.ops)}
-    return [
-        [places.get(id(op.forward_op)) for op in b.ops if op.type.endswith("_grad")]
-        for b in program.blocks
-    ]
-
-
-def test_grad_ops_that_are_read_know_their_forward_ops_in_every_block():
-    program = static.Program.from_json(STORED)
-    again = static.parse(str(program))
-    assert links(again) == links(program)
-    assert all(None not in of_block for of_block in links(again))
-    assert sum(map(len, links(again))) > 8
-
-
-def test_operators_that_read_alike_have_a_grad_op_each():
-    program = static.Program()
-    with static.program_guard(program):
-        static.parameter("w", np.ones(2))
-        block = program.global_block()
-        for x, out in [("w", "y"), ("y", "y"), ("y", "y"), ("y", "z")]:
-            block.append_op("add", {"x": x, "y": "w"}, {"out": out})
-        static.append_backward(block.var("z").sum())
-    grad_ops = [op for op in program.global_block().ops if op.type == "add_grad"]
-    assert len({id(op.forward_op) for op in grad_ops}) == 4
-    assert links(static.parse(str(program))) == links(program)
-
-
-def test_a_grad_op_of_another_operator_has_no_link():
-    text = (
-        HEAD + "y = exp(x)\n  y@GRAD = fill_ones_like(y)\n  x@GRAD = sin_grad(x, out_grad=y@GRAD)"
-    )
-    assert static.parse(text).global_block().ops[-1].forward_op is None
-
-
 def test_a_constant_that_is_read_has_its_value_and_dtype():
     program = static.parse(HEAD + "const c: float32[2] = [1.5, 2.0]\n  y = mul(x, c)")
     assert program.initial["c"].dtype == np.float32
