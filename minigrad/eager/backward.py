@@ -20,7 +20,7 @@ from weakref import ref
 
 import numpy as np
 
-from ..errors import DTypeError, GradError, ShapeError, describe, refusal, told
+from ..errors import DTypeError, GradError, MinigradError, ShapeError, describe, refusal
 from ..primitives.arguments import as_list
 from ..primitives.dispatch import EAGER, check_finite
 from ..primitives.registry import Primitive
@@ -101,9 +101,8 @@ def grad(
     retain = create_graph if retain_graph is None else retain_graph
     roots = roots_of(outputs, grad_outputs, create_graph)
     grads: list[Tensor | None] = []
-    for k, (tensor, g) in enumerate(
-        zip(tensors, _walk(roots, tensors, retain, create_graph, write=False), strict=True)
-    ):
+    captured = _walk(roots, tensors, retain, create_graph, write=False)
+    for k, (tensor, g) in enumerate(zip(tensors, captured, strict=True)):
         if g is None and materialize_grads:
             g = wrap(np.zeros(tensor.shape, tensor.dtype))
         if g is None and not allow_unused:
@@ -182,13 +181,8 @@ def _run(order: list[Any], ends: list[Any], roots: list[tuple[Any, Any]], retain
             m.g = None
             if g is not None and leaf._node is not None:  # else it does not require grad any more
                 data, old = leaf._data, leaf._grad
-                if (
-                    old is not None
-                    or not m.own
-                    or g.__class__ is not ndarray
-                    or g.shape != data.shape
-                    or g.dtype is not data.dtype
-                ):
+                fits = g.__class__ is ndarray and g.shape == data.shape and g.dtype is data.dtype
+                if old is not None or not m.own or not fits:
                     g = accumulated(leaf, g, m.own, False)
                 before.append((leaf, old))
                 leaf._grad = g
@@ -252,10 +246,8 @@ def _seed(out: Any, seed: Any, create: bool) -> Any:
     if seed is None:
         array = unit_seed(out)
         if array is None:
-            what = (
-                f"backward() needs a seed: {describe(out)} has {out._data.size} elements, "
-                "and only a scalar, a single number, has a gradient by itself"
-            )
+            what = f"backward() needs a seed: {describe(out)} has {out._data.size} elements, "
+            what += "and only a scalar, a single number, has a gradient by itself"
             advice = f"reduce it first (y.sum().backward()), or pass gradient=… of shape {list(out.shape)}"
             raise refusal(what, advice, GradError)
     else:
@@ -279,20 +271,13 @@ def unit_seed(out: Tensor) -> Any:
     return np.ones_like(data) if data.ndim else data.dtype.type(1)
 
 
-def no_graph(out: Tensor) -> GradError:
+def no_graph(out: Tensor) -> MinigradError:
     """The error for an output without a graph, with the reason."""
-    advice = (
-        "create the inputs with requires_grad=True, compute outside no_grad(), without detach()"
-    )
+    advice = "create the inputs with requires_grad=True, compute outside no_grad(), not detached"
     if isinstance(getattr(out, "_cut", None), Primitive):
         advice = "an op that has one; an op of your own gets it by op.grad(x=lambda …)"
-    return GradError(
-        told(
-            f"backward() found no graph: {describe(out)}{named(out)} has no grad_fn and does not "
-            f"require grad.\n  why: {no_graph_reason(out)}",
-            advice,
-        )
-    )
+    what = f"backward() found no graph: {describe(out)}{named(out)} has no grad_fn and does not require grad.\n"
+    return refusal(f"{what}  why: {no_graph_reason(out)}", advice, GradError)
 
 
 # -- the walk ------------------------------------------------------------------------------
@@ -314,9 +299,8 @@ class Walk:
         self.needed: set[Any] = set()  # these and the targets
         #: what an outer walk has gathered
         self.stash = [(m, m.g, m.own) for m in (*order, *ends) if m.g is not None]
-        self.leaves: list[
-            tuple[Tensor, Any, bool]
-        ] = []  # each with its gradient; is it the only holder?
+        #: each with its gradient; is it the only holder?
+        self.leaves: list[tuple[Tensor, Any, bool]] = []
         self.retained: list[tuple[Tensor, Any]] = []
         self.captured: list[Any] = [None] * len(targets or ())
 
@@ -530,10 +514,8 @@ def fitted(tensor: Tensor, g: Any, own: bool) -> Any:
     """A gradient in its leaf's shape and dtype and in memory nobody else holds."""
     data = tensor._data
     if g.shape != data.shape:
-        what = (
-            f"a gradient of shape {list(g.shape)} arrived at {describe(tensor)}{named(tensor)}: "
-            "one of the rules on the way has a wrong shape"
-        )
+        what = f"a gradient of shape {list(g.shape)} arrived at {describe(tensor)}{named(tensor)}: "
+        what += "one of the rules on the way has a wrong shape"
         advice = "a gradient has the shape of its input; @mg.elementwise sums over broadcast axes"
         raise refusal(what, f"{advice}; mg.gradcheck(op, inputs) finds the op")
     if g.dtype != data.dtype:

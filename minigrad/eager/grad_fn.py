@@ -186,13 +186,12 @@ class Node:
 
     def freed_error(self) -> GradError:
         kept = ", ".join(s.removeprefix("_saved_") for s in self.saved_slots)
-        return GradError(
-            f"backward goes through {self.name()} a second time, but its saved values ({kept}) "
-            "were freed the first time.\n"
-            f"  made at {self.where()}\n"
-            "  repair: call the first backward with retain_graph=True, or compute the forward "
-            "pass again."
+        what = f"backward goes through {self.name()} a second time, but its saved values ({kept}) were freed "
+        what += f"the first time.\n  made at {self.where()}\n"
+        advice = (
+            "call the first backward with retain_graph=True, or compute the forward pass again."
         )
+        return GradError(f"{what}  repair: {advice}")
 
     def _hooks(self) -> Hooks:
         if self.hooks is None:
@@ -330,21 +329,19 @@ def unpack(value: Any) -> Any:
 
 def no_graph_reason(x: Any) -> str:
     """Why a Tensor has no graph; errors of backward say it, too."""
-    cut = getattr(x, "_cut", None)
+    cut = getattr(x, "_cut", "never there")
     if isinstance(cut, Primitive):
         return f"it was made by {cut.type}, which has no gradient"
     if x._data.dtype.kind != "f":
-        return (
-            f"it holds {x._data.dtype} numbers, and only real floating-point values have gradients"
-        )
-    if cut == "no_grad":
-        return "it was computed under no_grad()"
-    if cut == "detach":
-        return "it is detached: it was made by detach(), which cuts the graph"
-    if x._frozen:
-        return "it is frozen: requires_grad_(False) was called; x.requires_grad_() thaws it"
-    if cut == "overwritten":
-        return "all its values were overwritten in place by values without a graph"
-    return (
-        "it does not require grad; create it, or what it is computed from, with requires_grad=True"
-    )
+        numbers = f"it holds {x._data.dtype} numbers"
+        return f"{numbers}, and only real floating-point values have gradients"
+    return _CUTS[cut]
+
+
+_CUTS = {
+    "no_grad": "it was computed under no_grad()",
+    "detach": "it is detached: it was made by detach(), which cuts the graph",
+    "frozen": "it is frozen: requires_grad_(False) was called; x.requires_grad_() thaws it",
+    "overwritten": "all its values were overwritten in place by values without a graph",
+    "never there": "it does not require grad; create it, or what it is computed from, with requires_grad=True",
+}

@@ -24,7 +24,7 @@ from ..errors import (
     user_frame,
     user_line,
 )
-from .grad_fn import Leaf, Node, Output, next_seq, unpack
+from .grad_fn import Leaf, Node, Output, next_seq, parts_of, unpack
 from .mode import MODE
 
 _changes: dict[
@@ -50,16 +50,10 @@ def memory_of(array: Any) -> Any:
     return array
 
 
-def version_of(array: Any) -> int:
-    """How often this memory was changed in place."""
+def last_change(array: Any) -> tuple[int, int, Any, str]:
+    """The last in-place change of this memory: its number, how many there were, what was changed, the line."""
     found = _changes.get(id(memory_of(array)))
-    return found[1] if found is not None and found[2]() is not None else 0
-
-
-def changed_at(array: Any) -> int:
-    """The number of the last in-place change of this memory, 0 if there was none."""
-    found = _changes.get(id(memory_of(array)))
-    return found[0] if found is not None and found[2]() is not None else 0
+    return found if found is not None and found[2]() is not None else (0, 0, None, "")
 
 
 def check_versions(nodes: list[Any]) -> None:
@@ -67,19 +61,18 @@ def check_versions(nodes: list[Any]) -> None:
     for node in nodes:
         for slot in () if node.freed else node.saved_slots:
             value = unpack(getattr(node, slot))
-            for array in value if isinstance(value, list) else [value]:
-                if array is None:
-                    continue
-                found = _changes.get(id(memory_of(array)))
-                if found is not None and found[0] > node.seq and found[2]() is not None:
-                    raise GradError(
-                        f"{node.name()} saved {slot.removeprefix('_saved_')} ({describe(array)}) "
-                        "for its gradient, but it was changed "
-                        f"in place afterwards (version {found[1]}).\n"
-                        f"  saved at {node.where()}\n  changed at {found[3]}\n"
-                        "  repair: use the out-of-place form (y = y + 1 instead of y.add_(1)), or "
-                        "change a clone()"
+            for array in parts_of(value):
+                number, version, _, line = last_change(array)
+                if number > node.seq:
+                    what = f"{node.name()} saved {slot.removeprefix('_saved_')} ({describe(array)}) for its "
+                    what += (
+                        f"gradient, but it was changed in place afterwards (version {version}).\n"
                     )
+                    what += f"  saved at {node.where()}\n  changed at {line}\n  repair: use the "
+                    what += (
+                        "out-of-place form (y = y + 1 instead of y.add_(1)), or change a clone()"
+                    )
+                    raise GradError(what)
 
 
 def _is_shared(tensor: Any, operands: list[Any], views: int) -> bool:
@@ -103,11 +96,9 @@ def _two_graphs(tensor: Any) -> MinigradError:
     """What to raise where a change would be seen by a Tensor whose graph knows nothing of it."""
     what = "has views" if memory_of(tensor._data) is tensor._data else "is a view of another Tensor"
     shown = f"{describe(tensor)}{f' ({tensor.name})' if tensor.name else ''} {what}"
-    return refusal(
-        f"{shown}: an in-place change would change both, and only one of their graphs.",
-        f"{OUT_OF_PLACE}, index on the left (y[0] = y[0] * 2), or change a clone()",
-        GradError,
-    )
+    shown += ": an in-place change would change both, and only one of their graphs."
+    advice = f"{OUT_OF_PLACE}, index on the left (y[0] = y[0] * 2), or change a clone()"
+    return refusal(shown, advice, GradError)
 
 
 def augment(tensor: Any, function: Any, other: Any) -> Any:
@@ -117,9 +108,7 @@ def augment(tensor: Any, function: Any, other: Any) -> Any:
     """
     operands = [other] if hasattr(other, "_node") else []
     is_view = memory_of(tensor._data) is not tensor._data
-    if is_view and _is_shared(tensor, operands, 0):
-        if not _is_put_back():
-            raise _two_graphs(tensor)
+    if is_view and _is_shared(tensor, operands, 0) and _is_put_back():
         return function(tensor, other)
     return change(tensor, function, other)
 
@@ -161,9 +150,8 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
         raise refusal(what, "do it inside `with mg.no_grad():`, or work on x.clone()", GradError)
     views = _views_among(operands, tensor)
     arrays = {id(data): data for _, data in views if data is not tensor._data}
-    others = any(
-        sys.getrefcount(data) > HELD for data in arrays.values()
-    )  # Tensors that hold them, too
+    # other Tensors may hold them, too
+    others = any(sys.getrefcount(data) > HELD for data in arrays.values())
     if others or _is_shared(tensor, operands, len(arrays)):
         raise _two_graphs(tensor)
     before, node, retained = tensor._data, tensor._node, tensor.retains_grad
@@ -208,10 +196,9 @@ def _views_among(operands: list[Any], tensor: Any) -> list[tuple[Any, Any]]:
     others = [o for o in operands if o is not tensor and memory_of(o._data) is memory]
     if not (others and _has_graph(tensor, operands)):
         return []
-    if any(
-        o._node.__class__ is Leaf or (o._node is not None and o._data is memory) for o in others
-    ):
-        raise _two_graphs(tensor)
+    for o in others:
+        if o._node.__class__ is Leaf or (o._node is not None and o._data is memory):
+            raise _two_graphs(tensor)
     return [(o, o._data) for o in others]
 
 
@@ -232,7 +219,7 @@ def _write(memory: Any, values: Any) -> None:
     owner = memory_of(memory)
     key = id(owner)
     ref = weakref.ref(owner, lambda _: _changes.pop(key, None))
-    entry = next_seq(), version_of(owner) + 1, ref, user_line()
+    entry = next_seq(), last_change(owner)[1] + 1, ref, user_line()
     _newest, _changes[key] = entry[0], entry
     np.copyto(memory, values, casting="same_kind")
 

@@ -22,7 +22,7 @@ from ..primitives.dispatch import EAGER
 from ..primitives.registry import Primitive
 from ..primitives.values import Operators, ufunc_on_values
 from .grad_fn import HookHandle, Hooks, Leaf, Node, Output, no_graph_reason
-from .inplace import augment, change, version_of
+from .inplace import augment, change, last_change
 from .mode import MODE
 
 __minigrad_ops__ = True  # frames of this module are never "the user's line"
@@ -158,7 +158,7 @@ class Tensor(Operators):
 
     @property
     def _version(self) -> int:
-        return version_of(self._data)
+        return last_change(self._data)[1]
 
     # -- copies ----------------------------------------------------------------------------
 
@@ -221,11 +221,9 @@ class Tensor(Operators):
             raise refusal(what, advice, DTypeError)
         if bool(wanted) == (self._node is not None):
             return []
-        return (
-            [(self, "_node", Leaf())]
-            if wanted
-            else [(self, "_node", None), (self, "_cut", "frozen")]
-        )
+        if wanted:
+            return [(self, "_node", Leaf())]
+        return [(self, "_node", None), (self, "_cut", "frozen")]
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Set `requires_grad` and return self.
@@ -281,11 +279,8 @@ class Tensor(Operators):
         True
         """
         fn = self.grad_fn
-        return (
-            fn is not None
-            and fn.hooks is not None
-            and fn.hooks.retained.get(self.output_nr, lambda: None)() is self
-        )
+        kept = None if fn is None or fn.hooks is None else fn.hooks.retained.get(self.output_nr)
+        return kept is not None and kept() is self
 
     def backward(
         self,
@@ -356,13 +351,10 @@ class Tensor(Operators):
         return HookHandle(self._hook_table().accumulated, hook)
 
     def _unreached(self, call: str) -> MinigradError:
-        tensor: Any = self
-        return refusal(
-            f"{call} on {describe(self)}, which does not require grad: no gradient will ever "
-            f"reach it\n  why: {no_graph_reason(tensor)}",
-            "create the inputs with requires_grad=True, before they are used",
-            GradError,
-        )
+        what = f"{call} on {describe(self)}, which does not require grad: no gradient will ever reach it\n"
+        what += f"  why: {no_graph_reason(self)}"
+        advice = "create the inputs with requires_grad=True, before they are used"
+        return refusal(what, advice, GradError)
 
     def _hook_table(self) -> Hooks:
         node: Any = self._node
@@ -556,9 +548,8 @@ class Tensor(Operators):
         return f"tensor({self._body('tensor(')}{self._tail()})"
 
     def _body(self, prefix: str) -> str:
-        text = np.array2string(
-            np.asarray(self._data), precision=4, separator=", ", prefix=prefix, threshold=1000
-        )
+        how: Attrs = {"precision": 4, "separator": ", ", "threshold": 1000}
+        text = np.array2string(np.asarray(self._data), prefix=prefix, **how)
         default = self._data.dtype in (np.float64, np.int64, np.bool_)
         return text if default and self._data.size else f"{text}, dtype={self._data.dtype}"
 
@@ -568,9 +559,7 @@ class Tensor(Operators):
         return ", requires_grad=True" if self.requires_grad else ""
 
     def __format__(self, spec: str) -> str:
-        if not spec:
-            return str(self)
-        return format(self._one("format"), spec)
+        return format(self._one("format"), spec) if spec else str(self)
 
 
 class Count(int):
@@ -603,11 +592,10 @@ def _array(data: Any, dtype: Any) -> Array:
 
 def masked(data: Any) -> MinigradError:
     """The error for a masked array."""
-    return refusal(
-        f"a masked array ({describe(data)}) would lose its mask",
-        "x.filled(0.0) puts a number in the gaps; a product with ~x.mask keeps them out of a sum",
-        DTypeError,
+    advice = (
+        "x.filled(0.0) puts a number in the gaps; a product with ~x.mask keeps them out of a sum"
     )
+    return refusal(f"a masked array ({describe(data)}) would lose its mask", advice, DTypeError)
 
 
 def _plain(data: Any) -> Any:

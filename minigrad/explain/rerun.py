@@ -11,7 +11,7 @@ import numpy as np
 from ..eager import backward
 from ..eager.function import FunctionNode
 from ..eager.grad_fn import FREED, REMEMBERED_BYTES, AccumulateGrad, Node, unpack
-from ..eager.inplace import changed_at
+from ..eager.inplace import last_change
 from .explanation import as_array
 from .paths import walked
 
@@ -102,7 +102,7 @@ def _inputs(node: Any, values: Mapping[Any, Any], constants: Constants) -> dict[
     for slot, edge in zip(node.primitive.differentiable, node.next_functions, strict=False):
         if isinstance(edge[0], AccumulateGrad):
             array = edge[0].variable._data
-            found |= {slot: array} if changed_at(array) < node.seq else {}
+            found |= {slot: array} if last_change(array)[0] < node.seq else {}
         elif edge in values:
             found[slot] = values[edge]
     return found
