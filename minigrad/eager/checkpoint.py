@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import GradError, user_line
+from ..errors import GradError, told, user_line
 from ..ops.shape import Shape
 from ..primitives.arguments import Args, Function
 from .mode import enable_grad, saved_tensors_hooks
@@ -56,9 +56,8 @@ class _Again:
         """Compute everything once more, on copies without a graph."""
         tensors = [a for a in self.args if isinstance(a, Tensor)]
         if [t._version for t in tensors] != self.versions:
-            what = f"an argument of checkpoint was changed in place before backward\n  at {self.line}\n"
-            what += "  repair: use the out-of-place form, or pass a clone()"
-            raise GradError(what)
+            what = "an argument of checkpoint was changed in place before backward"
+            raise GradError(told(what, "use the out-of-place form, or pass a clone()", self.line))
         copies = [
             a.detach().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a
             for a in self.args
@@ -67,9 +66,8 @@ class _Again:
         with enable_grad(), saved_tensors_hooks(saved.append, lambda nothing: nothing):
             self.function(*copies)
         if [(v.shape, v.dtype) for v in saved] != self.specs:
-            raise GradError(
-                f"the function of checkpoint computed something else the second time: it saved "
-                f"{len(saved)} value(s), the first time {len(self.specs)}\n  at {self.line}\n"
-                "  repair: it must depend on nothing but its arguments; seed its random numbers"
-            )
+            what = f"the function of checkpoint computed something else the second time: it saved {len(saved)} "
+            what += f"value(s), the first time {len(self.specs)}"
+            advice = "it must depend on nothing but its arguments; seed its random numbers"
+            raise GradError(told(what, advice, self.line))
         self.found = dict(enumerate(saved))

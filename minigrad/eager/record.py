@@ -348,12 +348,9 @@ def node_class(primitive: Primitive) -> type[Node]:
     title = primitive.title or "".join(w.capitalize() for w in words)
     grads = {f"{o}_grad" for o in primitive.outputs}
     slots = [f"_saved_{n}" for n in primitive.reads() if n not in grads]
-    namespace = {
-        "__slots__": (*slots, *(("_shapes",) if primitive.broadcasts else ())),
-        "primitive": primitive,
-        "title": title,
-        "saved_slots": tuple(f"_saved_{n}" for n in primitive.saved()),
-    }
+    slots += ["_shapes"] if primitive.broadcasts else []
+    namespace = {"__slots__": slots, "primitive": primitive, "title": title}
+    namespace["saved_slots"] = tuple(f"_saved_{n}" for n in primitive.saved())
     bases = (RuleNode, Several) if primitive.several else (RuleNode,)
     primitive.node_class = new = type(f"{title}Backward0", bases, namespace)
     new.__module__ = __name__
@@ -378,16 +375,14 @@ def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primiti
     for k, rule in enumerate(primitive.wanted_rules()):
         namespace[f"rule_{k}"] = rule.function if graph else on_arrays(rule.function)
     kernel = primitive.kernel if primitive.list_input else fast_kernel(primitive)
+    inputs = [None if n in primitive.optional else REQUIRED for n in primitive.inputs]
     namespace.update(
         _HELPERS,
         primitive=primitive,
         _kernel=kernel,
         _call_error=primitive.call_error,
         _names=(*primitive.inputs, *primitive.attrs),
-        _defaults=(
-            *(None if n in primitive.optional else REQUIRED for n in primitive.inputs),
-            *primitive.attrs.values(),
-        ),
+        _defaults=(*inputs, *primitive.attrs.values()),
         _attrs=lambda values: dict(zip(primitive.attrs, values, strict=True)),
         _unbroadcast=unbroadcast if graph else sum_to,
         __minigrad_ops__=True,  # an error in it is told with the user's line

@@ -77,11 +77,10 @@ class Tensor(Operators):
     def data(self, value: Any) -> None:
         array = _array(value, None)
         if self._node is not None and array.dtype.kind != "f":
-            raise refusal(
-                f"this Tensor requires grad: its data must be floating-point, not {describe(array)}",
-                "x.data = array.astype(x.dtype)",
-                DTypeError,
+            what = (
+                f"this Tensor requires grad: its data must be floating-point, not {describe(array)}"
             )
+            raise refusal(what, "x.data = array.astype(x.dtype)", DTypeError)
         self._grad = self.grad  # what backward left as an array was made for the old value
         self._data, self._exposed = array, False
 

@@ -91,11 +91,8 @@ def public_function(primitive: Primitive, called: str) -> FunctionType:
         "__builtins__": __builtins__,
     }
     public = FunctionType(FIRST_CALL, namespace, called)
-    public.__doc__, public.__module__, public.__qualname__ = (
-        primitive.doc,
-        kernel.__module__,
-        called,
-    )
+    public.__doc__, public.__module__ = primitive.doc, kernel.__module__
+    public.__qualname__ = called
     public.__wrapped__ = kernel  # type: ignore[attr-defined]  # whose signature it shows
     public.primitive, public.grad = primitive, primitive.grad  # type: ignore[attr-defined]
     return public

@@ -205,9 +205,8 @@ def primitive(kernel: Function | None = None, /, **options: Any) -> Any:
         raise refusal(what, advice, RuleError)
     called = kernel.__name__ if kernel.__name__.isidentifier() else name
     if not called.isidentifier():
-        raise refusal(
-            f"a primitive needs a name, and {called!r} is none", "def, or type=…", RuleError
-        )
+        what = f"a primitive needs a name, and {called!r} is none"
+        raise refusal(what, "def, or type=…", RuleError)
     options["outputs"] = tuple(options.get("outputs", ("out",)))
     for output in options["outputs"]:
         if not output.isidentifier() or iskeyword(output):
@@ -243,12 +242,8 @@ def _slots(name: str, kernel: Function) -> dict[str, Any]:
             list_input = p.name
         elif p.default is not p.empty:
             optional.add(p.name)
-    return {
-        "inputs": tuple(inputs),
-        "attrs": attrs,
-        "optional": frozenset(optional),
-        "list_input": list_input,
-    }
+    names = {"inputs": tuple(inputs), "optional": frozenset(optional)}
+    return {**names, "attrs": attrs, "list_input": list_input}
 
 
 STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS

@@ -148,16 +148,11 @@ def ufunc_on_values(ufunc: Any, method: str, inputs: Any, kwargs: Any, kind: typ
     if isinstance(out, np.ndarray) and inputs[0] is out:
         what = f"an array cannot be changed in place by a {kind.__name__}: np.{ufunc.__name__} does not know it"
         sign = _IN_PLACE.get(ufunc.__name__, "=")
-        raise refusal(
-            what,
-            f"with mg.no_grad(): x {sign} …, of the Tensor x itself, not of x.data",
-            DTypeError,
-        )
+        advice = f"with mg.no_grad(): x {sign} …, of the Tensor x itself, not of x.data"
+        raise refusal(what, advice, DTypeError)
     if name is None or method != "__call__" or kwargs:
-        raise refusal(
-            f"np.{ufunc.__name__} does not know {kind.__name__}s and would lose the gradient",
-            f"use mg.{ufunc.__name__}(x) if it exists"
-            f"{', or x.detach().numpy() to leave the graph' if kind.__name__ == 'Tensor' else ''}",
-            DTypeError,
-        )
+        what = f"np.{ufunc.__name__} does not know {kind.__name__}s and would lose the gradient"
+        advice = f"use mg.{ufunc.__name__}(x) if it exists"
+        advice += ", or x.detach().numpy() to leave the graph" * (kind.__name__ == "Tensor")
+        raise refusal(what, advice, DTypeError)
     return getattr(Operators, name)(*inputs)

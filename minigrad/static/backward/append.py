@@ -16,7 +16,7 @@ from ...ops.shape import DType
 from ..program.block import Block
 from ..program.infer import infer_outputs
 from ..program.op_info import CONTROL
-from ..program.operator import Operator
+from ..program.operator import Operator, Ops
 from ..program.variable import plain_variable
 
 # -- into the block ------------------------------------------------------------------------
@@ -25,10 +25,7 @@ Callback = Callable[[Block, dict[str, Any]], None]
 
 
 def append_to_block(
-    block: Block,
-    ops: Sequence[Operator],
-    grad_of: dict[str, str],
-    callbacks: Sequence[Callback] | None,
+    block: Block, ops: Ops, grad_of: dict[str, str], callbacks: Sequence[Callback] | None
 ) -> None:
     """Append the operators; each gradient variable is created with the shape and dtype of its variable."""
     context: dict[str, Any] = {"grad_to_var": grad_of}

@@ -20,7 +20,7 @@ from ...primitives.arguments import as_list
 from ..program.arguments import names_of
 from ..program.block import Block
 from ..program.op_info import find_info
-from ..program.operator import Operator
+from ..program.operator import Operator, Ops
 from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable
 from .append import Callback, append_to_block
@@ -285,7 +285,7 @@ class BackwardJob:
             self.trace.append((name, [op.copy() for op in self.ops]))
 
     def raw_grad_ops(
-        self, forward: Sequence[Operator], path: Path, seeds: list[tuple[str, Operator]]
+        self, forward: Ops, path: Path, seeds: list[tuple[str, Operator]]
     ) -> list[Operator]:
         """Seeds first, then the grad ops of the path in reverse; gradients may be written several times."""
         grad_ops = [op for _, op in seeds]
@@ -294,20 +294,20 @@ class BackwardJob:
         block, grads = self.block, self.names
         plain = {t: plain_primitive(t) for t in {forward[k].type for k, _ in path}}
         asked = not all(p is not None and not p.several for p in plain.values())
-        for k, (inputs, slots) in path:
+        for k, flow in path:
             op = forward[k]
             p = plain[op.type]
             start = len(grad_ops)
             if p is not None:
-                grad_ops.append(default_grad_op(block, op, p, inputs, slots, grads))
+                grad_ops.append(default_grad_op(block, op, p, flow, grads))
             else:
-                grad_ops += self.grad_ops_of(op, (inputs, slots), have)
+                grad_ops += self.grad_ops_of(op, flow, have)
             if asked:  # only types that are not plain, or have several outputs, ask what is there
                 for name in used.intersection(op.output_names) - have:
                     read_zeros(grad_ops, start, name, grads[name])
                 used.update(have.intersection(op.output_names))
                 have.difference_update(*op.outputs.values())
-                have.update(inputs)
+                have.update(flow[0])
         return grad_ops
 
     def grad_ops_of(self, op: Operator, flow: Flow, have: Container[str]) -> list[Operator]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...grad_names import GRAD, part
 from ..program.op_info import find_info
-from ..program.operator import Operator
+from ..program.operator import Operator, Ops
 
 #: where a gradient is written: the operator, one of its lists of names, the place in it
 Writer = tuple[Operator, list[str], int]
@@ -104,7 +104,7 @@ def _reads_one_gradient(op_type: str) -> bool:
     return p is not None and not p.several
 
 
-def outputs_of(ops: Sequence[Operator]) -> list[str]:
+def outputs_of(ops: Ops) -> list[str]:
     """The names that operators write, in their order."""
     return [*chain.from_iterable(names for op in ops for names in op.outputs.values())]
 

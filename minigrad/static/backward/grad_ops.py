@@ -8,7 +8,7 @@ the grad op of ``assign`` is ``assign``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container
+from collections.abc import Callable, Container
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from ...primitives.registry import REGISTRY, Primitive
 from ..program.block import Block
 from ..program.op_info import find_info
 from ..program.operator import Operator
+from .op_path import Flow
 
 #: name of a variable → name of its gradient
 GradName = Callable[[str], str]
@@ -33,23 +34,17 @@ def plain_primitive(op_type: str) -> Primitive | None:
 
 
 def make_grad_ops(
-    block: Block,
-    op: Operator,
-    p: Primitive,
-    flow: tuple[Collection[str], Names],
-    have: Container[str],
-    grads: GradNames,
+    block: Block, op: Operator, p: Primitive, flow: Flow, have: Container[str], grads: GradNames
 ) -> list[Operator]:
     """The grad ops of one operator of a straight line, of primitive ``p``.
 
     ``flow``: the inputs that want a gradient, and their slots; ``have``: the outputs whose gradient exists.
     """
-    wanted, slots = flow
     if p.grad_maker is not None:
-        grad_ops = p.grad_maker(block, op, set(wanted), have, grads.__getitem__)
+        grad_ops = p.grad_maker(block, op, set(flow[0]), have, grads.__getitem__)
         if grad_ops is not None:
             return _reading_first(list(grad_ops), op, grads)
-    return [default_grad_op(block, op, p, wanted, slots, grads)]
+    return [default_grad_op(block, op, p, flow, grads)]
 
 
 def _reading_first(grad_ops: list[Operator], op: Operator, grads: GradNames) -> list[Operator]:
@@ -98,15 +93,10 @@ def plan_of(p: Primitive, wanted: Names, slots: Names) -> Plan:
 
 
 def default_grad_op(
-    block: Block,
-    op: Operator,
-    p: Primitive,
-    wanted: Collection[str],
-    chosen: Names,
-    grads: GradNames,
+    block: Block, op: Operator, p: Primitive, flow: Flow, grads: GradNames
 ) -> Operator:
     """``<type>_grad``, with exactly the slots that the rules of the chosen inputs read."""
-    slots, results, own = op.inputs, op.outputs, block.vars
+    (wanted, chosen), slots, results, own = flow, op.inputs, op.outputs, block.vars
     kind, operands, read, given, made = plan_of(p, chosen, (*slots,))
     inputs: Slots = {}
     full: Shape | None = None

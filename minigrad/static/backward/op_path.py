@@ -12,7 +12,7 @@ from ...errors import ProgramError
 from ...primitives.arguments import Names
 from ..program.block import Block
 from ..program.op_info import CONTROL, find_info, has_blocks
-from ..program.operator import Operator
+from ..program.operator import Operator, Ops
 from ..program.program import Pruned
 from .overwritten import repair
 
@@ -30,8 +30,8 @@ FEW = 8  #: so many names are looked through one by one; more are a set
 
 def find_op_path(
     block: Block,
-    ops: Sequence[Operator],
-    targets: Iterable[str],
+    ops: Ops,
+    targets: Sequence[str],
     wanted: set[str],
     no_grad: set[str],
     pruned: list[Pruned],
@@ -41,7 +41,6 @@ def find_op_path(
     First forward: which names depend on something wanted.  Then in reverse: which of those the targets depend on.
     """
     flows, through_blocks = _flows(block, ops, wanted, no_grad)
-    targets = list(targets)
     needed = set(targets) - no_grad
     read: dict[str, int] = {}  # wanted name → the last operator whose gradient reaches it
     closed: dict[str, int] = {}  # … and an operator before that which gave it its value
@@ -75,11 +74,7 @@ def find_op_path(
 
 
 def _left_out(
-    ops: Sequence[Operator],
-    indices: set[int],
-    behind: set[str],
-    flows: Flows,
-    no_grad: set[str],
+    ops: Ops, indices: set[int], behind: set[str], flows: Flows, no_grad: set[str]
 ) -> list[Pruned]:
     """The grad ops that are not made, last first, with the reasons; ``behind`` starts as the targets."""
     reasons = []
@@ -95,7 +90,7 @@ def _left_out(
 
 
 def _flows(
-    block: Block, ops: Sequence[Operator], wanted: set[str], no_grad: set[str]
+    block: Block, ops: Ops, wanted: set[str], no_grad: set[str]
 ) -> tuple[Flows, dict[int, dict[str, set[str]]]]:
     """For each operator the inputs through which gradients flow to something wanted; `connections` of control flow."""
     reaching = set(floating(block, wanted - no_grad))
@@ -142,13 +137,10 @@ def _flows(
     return flows, through_blocks
 
 
-def _two_values(ops: Sequence[Operator], name: str, first: int, writer: int, last: int) -> str:
-    return (
-        f"{name!r} has two values on the way to the loss: #{first} {ops[first].type} reads one, "
-        f"#{writer} {ops[writer].type} "
-        f"overwrites it, #{last} {ops[last].type} reads the other; its gradient would mix both.\n"
-        f"  overwritten at {ops[writer].source_line}\n  repair: {repair(ops[writer])}"
-    )
+def _two_values(ops: Ops, name: str, first: int, writer: int, last: int) -> str:
+    what = f"{name!r} has two values on the way to the loss: #{first} {ops[first].type} reads one, #{writer} "
+    what += f"{ops[writer].type} overwrites it, #{last} {ops[last].type} reads the other; its gradient would mix both."
+    return f"{what}\n  overwritten at {ops[writer].source_line}\n  repair: {repair(ops[writer])}"
 
 
 def _why_not(op: Operator, flow: Flow | None, used: bool, no_grad: set[str]) -> str:
@@ -160,11 +152,9 @@ def _why_not(op: Operator, flow: Flow | None, used: bool, no_grad: set[str]) -> 
     cut = [n for n in (*op.input_names, *op.output_names) if n in no_grad]
     if cut:
         return f"gradients end at {', '.join(dict.fromkeys(cut))}"
-    return (
-        "nothing wanted lies behind its inputs"
-        if flow is None
-        else "gradients end before they come back to it"
-    )
+    if flow is None:
+        return "nothing wanted lies behind its inputs"
+    return "gradients end before they come back to it"
 
 
 Behind = dict[str, set[str]]  #: name → the sources that its value depends on, by way of gradients

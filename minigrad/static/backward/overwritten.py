@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ...errors import ProgramError
 from ...grad_names import EMPTY
 from ..program.block import Block
-from ..program.operator import Operator
+from ..program.operator import Operator, Ops
 from .fan_in import outputs_of, written_twice
 
 
-def check_overwritten(block: Block, ops: Sequence[Operator]) -> None:
+def check_overwritten(block: Block, ops: Ops) -> None:
     """A value that a grad op reads must still be there: an error that names both operators if it was overwritten."""
     last = _overwritten(block)
     if not last:
@@ -26,21 +24,19 @@ def check_overwritten(block: Block, ops: Sequence[Operator]) -> None:
             k = last.get(name, -1)
             if k > at or (k == at and name in source.input_names):
                 writer = block.ops[k]
-                raise ProgramError(
+                what = (
                     f"{op.type} needs the value that {name!r} had at #{at} {source.type}, but #{k} "
-                    f"{writer.type} overwrites it.\n"
-                    f"  read at {source.source_line}\n  overwritten at {writer.source_line}\n"
-                    f"  repair: {repair(writer)}"
                 )
+                what += f"{writer.type} overwrites it.\n  read at {source.source_line}\n"
+                what += f"  overwritten at {writer.source_line}\n  repair: {repair(writer)}"
+                raise ProgramError(what)
 
 
 def repair(writer: Operator) -> str:
     """What to do about an operator that overwrites a value that gradients need."""
     if writer.role == "optimize":
-        return (
-            "append all backward parts before the first update: "
-            "pairs = static.append_backward(loss), then optimizer.apply_gradients(pairs)"
-        )
+        how = "pairs = static.append_backward(loss), then optimizer.apply_gradients(pairs)"
+        return f"append all backward parts before the first update: {how}"
     return f"give the result of {writer.type} a name of its own"
 
 

@@ -24,10 +24,7 @@ def recompute_segments(
 ) -> list[Operator]:
     """The raw grad ops, with recomputing operators before each segment's.  Errors: `ProgramError`."""
     kept = _names(block, checkpoints)
-    segment, number = (
-        dict[int, int](),
-        0,
-    )  # operator → its segment; what makes a checkpoint ends one
+    segment, number = dict[int, int](), 0  # operator → its segment, which ends with a checkpoint
     writers = defaultdict[str, list[Operator]](list)
     for op in block.ops:
         segment[id(op)] = number

@@ -11,7 +11,7 @@ from collections.abc import Callable, Container
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...errors import ProgramError
+from ...errors import ProgramError, told
 from ...grad_names import EMPTY, GradNames, part
 from ...primitives.arguments import Attrs
 from ..program.block import Block
@@ -32,11 +32,9 @@ def control_grad_op(
 ) -> Operator:
     """The grad op of a cond, while or recurrent op, with its grad blocks built."""
     if op.type.endswith("_grad"):
-        raise ProgramError(
-            f"second derivatives through {op.type[:-5]} are not available: {op.type} has no gradient "
-            f"rule.\n  at {op.source_line}\n"
-            f"  repair: unroll the loop in Python, or use the eager engine (create_graph=True)"
-        )
+        what = f"second derivatives through {op.type[:-5]} are not available: {op.type} has no gradient rule."
+        advice = "unroll the loop in Python, or use the eager engine (create_graph=True)"
+        raise ProgramError(told(what, advice, op.source_line))
     return (_cond_grad if op.type == "cond" else _loop_grad)(job, op, inputs, have)
 
 
@@ -54,12 +52,8 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
     grad_block, seed_grads, local = _grad_block(job, body, seeds, {*flows, *read})
     carried_seeds = dict(zip(flows, seed_grads, strict=False))
     step_seeds = dict(zip(seeds_out, seed_grads[len(flows) :], strict=True))
-    reads = {
-        "x": list(starts),
-        "params": list(params),
-        "scopes": list(op.outputs["scopes"]),
-        "out_grad": _those(g, op.outputs["out"], carried, flows),
-    }
+    reads = {"x": [*starts], "params": [*params], "scopes": [*op.outputs["scopes"]]}
+    reads["out_grad"] = _those(g, op.outputs["out"], carried, flows)
     reached = {c for c, s in zip(carried, starts, strict=True) if s in inputs}
     writes = {
         "x_grad": _those(g, starts, carried, reached.intersection(flows)),
@@ -130,12 +124,8 @@ def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
         attrs[block_attr] = grad_block.idx
         attrs[f"{prefix}_seeds"] = _those(seed_of.__getitem__, results, outs, have)
         attrs[f"{prefix}_params"] = _those(local, params, params, inputs)
-    reads = {
-        "pred": list(op.inputs["pred"]),
-        "params": list(params),
-        "scopes": list(op.outputs["scopes"]),
-        "out_grad": _those(job.grad_name, outs, outs, have),
-    }
+    reads = {"pred": [*op.inputs["pred"]], "params": [*params], "scopes": [*op.outputs["scopes"]]}
+    reads["out_grad"] = _those(job.grad_name, outs, outs, have)
     writes = {"params_grad": _those(job.grad_name, params, params, inputs)}
     return Operator("cond_grad", reads, writes, attrs, "backward", op)
 

@@ -374,11 +374,7 @@ def captured(blocks: list[Block], also: Sequence[str] = ()) -> list[str]:
 
 
 def append_control(
-    outer: Block,
-    op_type: str,
-    inputs: Slots,
-    attrs: Attrs,
-    **types: list[Type],
+    outer: Block, op_type: str, inputs: Slots, attrs: Attrs, **types: list[Type]
 ) -> dict[str, list[Variable]]:
     """Append the operator; ``types`` are those of its outputs by slot."""
     unique = outer.program.unique_name

@@ -8,7 +8,6 @@ Where broadcasting meets -1 and a size n, the result has n: whether the open siz
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from ...errors import MinigradError, ProgramError, refusal
 from ...grad_names import EMPTY
 from ...ops.shape import Array, DType, Shape, fits
-from ...primitives.arguments import Attrs, Values
+from ...primitives.arguments import Attrs, Function, Values
 from ...primitives.registry import Primitive
 from ..run.kernels import refused, run_grad_op, run_kernel
 from ..run.limits import MEMORY, check_room
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
 
 Type = tuple[Shape, DType]  #: shape and dtype
+Variables = dict[str, list[Variable]]  #: slot → what is given there
 
 
 _TRIALS = ((3, True), (5, False))  # a size for -1, and what masks hold
@@ -68,7 +68,7 @@ def infer_outputs(block: Block, op: Operator) -> None:
             _declare(block, op, name, shape, dtype, stop or dtype.kind != "f")
 
 
-def _variables(block: Block, op: Operator) -> dict[str, list[Variable]]:
+def _variables(block: Block, op: Operator) -> Variables:
     """The inputs by slot."""
     return {s: [block.var(n) for n in names if n != EMPTY] for s, names in op.inputs.items()}
 
@@ -161,7 +161,7 @@ def _hashable(attrs: Attrs) -> Any:
 
 
 def _computed_types(
-    op: Operator, p: Primitive, variables: dict[str, list[Variable]], is_grad: bool = False
+    op: Operator, p: Primitive, variables: Variables, is_grad: bool = False
 ) -> list[Type]:
     given = {slot: [(v.shape, v.dtype) for v in vs] for slot, vs in variables.items()}
     check_room(op.type, p, given, op.attrs, MEMORY)
@@ -206,12 +206,7 @@ def _run_rules(op: Operator, p: Primitive, values: Values) -> list[Any]:
 
 
 def _try(
-    run: Callable[..., list[Any]],
-    op: Operator,
-    p: Primitive,
-    variables: dict[str, list[Variable]],
-    size: int,
-    mask: bool,
+    run: Function, op: Operator, p: Primitive, variables: Variables, size: int, mask: bool
 ) -> list[Array]:
     values = stand_ins(p, variables, size, mask)
     try:
@@ -248,7 +243,7 @@ def matched(shapes: list[Shape]) -> list[Shape]:
     ]
 
 
-def stand_ins(p: Primitive, variables: dict[str, list[Variable]], size: int, mask: bool) -> Values:
+def stand_ins(p: Primitive, variables: Variables, size: int, mask: bool) -> Values:
     """A stand-in for every variable; constant masks stand for themselves."""
     shapes = [v.shape for vs in variables.values() for v in vs]
     closed = iter(matched(shapes) if p.broadcasts else shapes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...errors import code_line
@@ -112,14 +112,9 @@ class Operator:
 
     def copy(self, names: Mapping[str, str] | None = None) -> Operator:
         """An operator of its own lists, with other names for some values."""
-        copy = Operator(
-            self.type,
-            {s: list(n) for s, n in self.inputs.items()},
-            {s: list(n) for s, n in self.outputs.items()},
-            dict(self.attrs),
-            self.role,
-            self.forward_op,
-        )
+        inputs = {s: list(n) for s, n in self.inputs.items()}
+        outputs = {s: list(n) for s, n in self.outputs.items()}
+        copy = Operator(self.type, inputs, outputs, {**self.attrs}, self.role, self.forward_op)
         copy._reads, copy.copy_of = self._reads, self.copy_of
         if names:
             for slots in (copy.inputs, copy.outputs):
@@ -135,3 +130,6 @@ class Operator:
         from ..text.syntax import format_op
 
         return format_op(self)
+
+
+Ops = Sequence[Operator]

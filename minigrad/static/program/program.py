@@ -312,8 +312,10 @@ def data(name: str, shape: Iterable[int | None], dtype: Any = np.float64) -> Var
             raise refusal(what, f"static.data({name!r}, [-1, 3])", ProgramError)
     known = np.dtype(dtype)
     if known.kind not in "fiub":
-        what = f"data {name!r}: a program computes with numbers and truth values, not {dtype!r}"
-        raise refusal(what, "dtype='float64', 'float32', 'int64' or 'bool'", ProgramError)
+        what = f"data {name!r}: a program computes with numbers and truth values, not with "
+        raise refusal(
+            f"{what}{dtype!r}", "dtype='float64', 'float32', 'int64' or 'bool'", ProgramError
+        )
     program = default_program()
     return program.global_block().create_var(
         name, map(int, sizes), known, is_data=True, derived_stop=True

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
 from ...errors import ProgramError, refusal
 from .arguments import names_of
 from .block import Block
-from .operator import Operator
+from .operator import Operator, Ops
 from .program import Program
 from .variable import Variable
 from .verify import verify
@@ -87,7 +87,7 @@ def _for_test(block: Block, shown: set[str]) -> list[Operator]:
 
 
 def needed_ops(
-    ops: Sequence[Operator],
+    ops: Ops,
     names: Iterable[str],
     stays: Callable[[Operator, bool], bool] = lambda op, used: used,
 ) -> list[Operator]:

@@ -30,11 +30,11 @@ class ShapeOf:
         self.name = name
 
     def _unknown(self, *args: Any) -> Any:
-        raise ProgramError(
+        what = (
             f"a gradient rule computes with the shape of {self.name!r}, which has a size -1 and is "
-            f"known only when the program runs.\n"
-            f"  repair: declare the data with its full shape"
         )
+        what += "known only when the program runs.\n  repair: declare the data with its full shape"
+        raise ProgramError(what)
 
     __len__ = __iter__ = __getitem__ = __add__ = __radd__ = _unknown
 
@@ -140,12 +140,9 @@ class Variable(Operators):
 
     def __len__(self) -> int:
         if not self.shape or self.shape[0] < 0:
-            raise refusal(
-                f"the length of Variable {self.name!r} {list(self.shape)} is not known while the "
-                "program is being built",
-                "declare the data with its full shape, or reduce over the axis",
-                ProgramError,
-            )
+            what = f"the length of Variable {self.name!r} {list(self.shape)} is not known while the program is "
+            advice = "declare the data with its full shape, or reduce over the axis"
+            raise refusal(f"{what}being built", advice, ProgramError)
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:

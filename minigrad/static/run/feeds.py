@@ -82,20 +82,14 @@ def check_all_fed(program: Program, fed: Container[str], fetch: list[str]) -> No
 
 def not_fed(var: Variable) -> MinigradError:
     """What to raise if nobody feeds what the program reads."""
-    return refusal(
-        f"the program reads {var.name!r}, but it was not fed",
-        f"feed {{{var.name!r}: …}} with shape {list(var.shape)}",
-        ProgramError,
-    )
+    advice = f"feed {{{var.name!r}: …}} with shape {list(var.shape)}"
+    return refusal(f"the program reads {var.name!r}, but it was not fed", advice, ProgramError)
 
 
 def not_set(name: str) -> MinigradError:
     """What to raise for a parameter without a start value."""
-    return refusal(
-        f"the parameter {name!r} has no value",
-        f"give static.parameter an init, or set executor.scope.values[{name!r}]",
-        ProgramError,
-    )
+    advice = f"give static.parameter an init, or set executor.scope.values[{name!r}]"
+    return refusal(f"the parameter {name!r} has no value", advice, ProgramError)
 
 
 def _data(program: Program, key: Any) -> Variable:

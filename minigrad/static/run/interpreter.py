@@ -120,12 +120,9 @@ class Run:
 
     def _full(self, last: str) -> MinigradError:
         """What to raise when the room is used up."""
-        return refusal(
-            f"the values of this run are more than {self.memory_limit} bytes (memory_limit); "
-            f"{last} is one too many",
-            "smaller shapes, or Executor.run(…, memory_limit=…)",
-            ProgramError,
-        )
+        what = f"the values of this run are more than {self.memory_limit} bytes (memory_limit); "
+        advice = "smaller shapes, or Executor.run(…, memory_limit=…)"
+        return refusal(f"{what}{last} is one too many", advice, ProgramError)
 
     def _finite(self, k: int, op: Operator, scope: Scope) -> None:
         args = {n: scope.find(n) for n in op.input_names if n != EMPTY}

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ProgramError, user_line
-from ...ops.shape import DType, Shape
+from ...errors import ProgramError, told
+from ...ops.shape import Inputs, Shape
 from ...ops.windows import pair
 from ...primitives.arguments import Attrs
 from ...primitives.registry import Primitive
@@ -184,12 +184,7 @@ def endless(limit: int) -> str:
 
 
 def check_room(
-    op_type: str,
-    p: Primitive,
-    types: dict[str, list[tuple[Shape, DType]]],
-    attrs: Attrs,
-    room: int,
-    where: str = "",
+    op_type: str, p: Primitive, types: Inputs, attrs: Attrs, room: int, where: str = ""
 ) -> None:
     """Errors: `ProgramError` where the result of an operator is more bytes than there is room for.
 
@@ -204,8 +199,6 @@ def check_room(
     if size * item <= room:
         return
     shown = ", ".join(f"{slot}: {list(s)}" for slot, listed in shapes.items() for s in listed)
-    raise ProgramError(
-        f"{op_type}({shown}) would give {size} elements of {item} bytes, and there is room for {room} bytes"
-        f"\n  at {where or user_line()}\n  repair: smaller shapes"
-        + (", or Executor.run(…, memory_limit=…)" if where else "")
-    )
+    what = f"{op_type}({shown}) would give {size} elements of {item} bytes, and there is room for {room} bytes"
+    advice = "smaller shapes" + ", or Executor.run(…, memory_limit=…)" * bool(where)
+    raise ProgramError(told(what, advice, where or None))
