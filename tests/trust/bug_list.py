@@ -379,7 +379,7 @@ STATIC = [
         "static.backward.append_backward",
         (
             "grad ops in the order of the forward part",
-            "for k, (inputs, slots) in path: op = forward[k]",
+            "for k, flow in path: op = forward[k]",
             "for k, (inputs, slots) in path[::-1]:\n            op = forward[k]",
         ),
     ),
@@ -498,7 +498,7 @@ STATIC = [
         ),
         (
             "a program for testing has no gradients to read",
-            "(not needed.isdisjoint(op.output_names) and not lasting)",
+            "(used and not lasting)",
             "False",
         ),
     ),

@@ -138,17 +138,14 @@ def _fetched(name: str, scope: Scope) -> Any:
 
 def _in_steps(name: str, scope: Scope) -> Any:
     """The value of a name in the blocks that ran inside a scope: a list with one entry per step of a loop."""
+    if name in scope.values:
+        return np.array(scope.values[name])
     for value in scope.values.values():
+        values = None
         if isinstance(value, Scope):
-            values = _inside(name, value)
+            values = _in_steps(name, value)
         elif isinstance(value, list):
-            values = [v for s in value if (v := _inside(name, s)) is not None] or None
-        else:
-            continue
+            values = [v for s in value if (v := _in_steps(name, s)) is not None] or None
         if values is not None:
             return values
     return None
-
-
-def _inside(name: str, scope: Scope) -> Any:
-    return np.array(scope.values[name]) if name in scope.values else _in_steps(name, scope)

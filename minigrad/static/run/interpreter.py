@@ -14,9 +14,7 @@ import numpy as np
 from ...errors import MinigradError, ProgramError, describe, refusal
 from ...grad_names import EMPTY, GRAD
 from ...ops.shape import Array
-from ...primitives.arguments import Values
 from ...primitives.dispatch import check_finite
-from ...primitives.registry import Primitive
 from ..program.arguments import unwritten
 from ..program.block import Block
 from ..program.op_info import find_info
@@ -51,9 +49,7 @@ class Run:
 
         ``turn`` counts those of a loop.
         """
-        self.room -= HELD * (1 + len(scope.values))
-        if self.room < 0:
-            raise self._full(f"what block {block.idx} starts with")
+        self._take(HELD * (1 + len(scope.values)), f"what block {block.idx} starts with")
         record = self.record
         if record is not None:
             record.enter(block, scope, turn)
@@ -84,22 +80,20 @@ class Run:
         slots = {
             s: [self.value(scope, n) for n in names if n != EMPTY] for s, names in op.inputs.items()
         }
-        self._check_room(op, info.forward, slots)
-        if info.is_grad:
-            gradients = run_grad_op(info.forward, slots, op.attrs, op.outputs)
-            names = [n for slot in gradients for n in op.outputs[slot]]
-            values = [v for listed in gradients.values() for v in listed]
-        else:
-            names, values = targets(info.forward, op), run_kernel(info.forward, slots, op.attrs)
-        for name, value in zip(names, values, strict=True):
-            if name != EMPTY:
-                self.write(block, scope, name, value)
-
-    def _check_room(self, op: Operator, p: Primitive, slots: Values) -> None:
+        p = info.forward
         if p.broadcasts or op.type in LARGER or p.infer is not None:
             arrays = {s: [*map(np.asarray, values)] for s, values in slots.items()}
             types = {s: [(a.shape, a.dtype) for a in listed] for s, listed in arrays.items()}
             check_room(op.type, p, types, op.attrs, self.room, op.source_line)
+        if info.is_grad:
+            gradients = run_grad_op(p, slots, op.attrs, op.outputs)
+            names = [n for slot in gradients for n in op.outputs[slot]]
+            values = [v for listed in gradients.values() for v in listed]
+        else:
+            names, values = targets(p, op), run_kernel(p, slots, op.attrs)
+        for name, value in zip(names, values, strict=True):
+            if name != EMPTY:
+                self.write(block, scope, name, value)
 
     def value(self, scope: Scope, name: str) -> Any:
         """The value of a name.  Errors: `ProgramError` if nothing has written it."""
@@ -112,17 +106,19 @@ class Run:
         """Set a name: persistable ones in the transaction, others in the scope of the run."""
         var = block.find_var(name)
         target = self.updates if var is not None and var.persistable else scope
-        array = np.asarray(value) if not isinstance(value, np.ndarray) else value
-        target.values[name] = array
-        self.room -= array.nbytes + HELD
-        if self.room < 0:
-            raise self._full(f"{name!r}, {describe(array)},")
+        array = target.values[name] = np.asarray(value)
+        self._take(array.nbytes + HELD, name, array)
 
-    def _full(self, last: str) -> MinigradError:
-        """What to raise when the room is used up."""
-        what = f"the values of this run are more than {self.memory_limit} bytes (memory_limit); "
-        advice = "smaller shapes, or Executor.run(…, memory_limit=…)"
-        return refusal(f"{what}{last} is one too many", advice, ProgramError)
+    def _take(self, size: int, last: str, array: Any = None) -> None:
+        """Take room.  Errors: `ProgramError` when it is used up."""
+        self.room -= size
+        if self.room < 0:
+            last = last if array is None else f"{last!r}, {describe(array)},"
+            what = (
+                f"the values of this run are more than {self.memory_limit} bytes (memory_limit); "
+            )
+            advice = "smaller shapes, or Executor.run(…, memory_limit=…)"
+            raise refusal(f"{what}{last} is one too many", advice, ProgramError)
 
     def _finite(self, k: int, op: Operator, scope: Scope) -> None:
         args = {n: scope.find(n) for n in op.input_names if n != EMPTY}
@@ -134,12 +130,10 @@ class Run:
 
 def run_cond(run: Run, op: Operator, scope: Scope) -> None:
     """Run the branch that ``pred`` chooses."""
-    holds = _taken(run, op, scope)
-    block = run.program.blocks[op.attrs["sub_block" if holds else "else_block"]]
+    prefix, block = _taken(run, op, scope)
     inner = Scope(scope, block.idx)
     run.block(block, inner)
-    results = op.attrs["true_out" if holds else "false_out"]
-    _set(scope, op.outputs["out"], _values(run, inner, results))
+    _set(scope, op.outputs["out"], _values(run, inner, op.attrs[f"{prefix}_out"]))
     scope.values[op.outputs["scopes"][0]] = inner
 
 
@@ -150,9 +144,7 @@ def in_order(value: Any) -> Any:
 
 def run_cond_grad(run: Run, op: Operator, scope: Scope) -> None:
     """Run the grad block of the branch that was taken."""
-    holds = _taken(run, op, scope)
-    prefix = "true" if holds else "false"
-    block = run.program.blocks[op.attrs["sub_block" if holds else "else_block"]]
+    prefix, block = _taken(run, op, scope)
     inner = _grad_scope(run, run.value(scope, op.inputs["scopes"][0]), block)
     for local, seed in zip(op.attrs[f"{prefix}_seeds"], op.inputs["out_grad"], strict=True):
         if local != EMPTY:
@@ -161,8 +153,11 @@ def run_cond_grad(run: Run, op: Operator, scope: Scope) -> None:
     _set(scope, op.outputs["params_grad"], _values(run, inner, op.attrs[f"{prefix}_params"]))
 
 
-def _taken(run: Run, op: Operator, scope: Scope) -> bool:
-    return bool(np.all(run.value(scope, op.inputs["pred"][0])))
+def _taken(run: Run, op: Operator, scope: Scope) -> tuple[str, Block]:
+    """The branch that ``pred`` chooses: how the names of its attrs begin, and its block."""
+    holds = np.all(run.value(scope, op.inputs["pred"][0]))
+    prefix, attr = ("true", "sub_block") if holds else ("false", "else_block")
+    return prefix, run.program.blocks[op.attrs[attr]]
 
 
 def run_while(run: Run, op: Operator, scope: Scope) -> None:
@@ -258,10 +253,8 @@ def _set(scope: Scope, names: Any, values: list[Any]) -> None:
 
 def _set_totals(run: Run, op: Operator, scope: Scope, totals: dict[str, Any]) -> None:
     """The gradients of what the body read from outside: sums over the steps, zero if there was none."""
-    rows = zip(
-        op.outputs["params_grad"], op.attrs["params_local"], op.inputs["params"], strict=True
-    )
-    for name, local, param in rows:
+    names, params = op.outputs["params_grad"], op.inputs["params"]
+    for name, local, param in zip(names, op.attrs["params_local"], params, strict=True):
         if name != EMPTY:
             none = local not in totals
             scope.values[name] = np.zeros_like(run.value(scope, param)) if none else totals[local]

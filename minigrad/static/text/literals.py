@@ -24,8 +24,8 @@ _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 def to_plain(value: Any, tuples: bool = False) -> Any:
     """Plain data for an attr; ``tuples`` stay, for a text.  Errors: `TypeError` for what has no plain form.
 
-    >>> to_plain((slice(0, 3), ...))
-    ['tuple', ['slice', 0, 3, None], ['ellipsis']]
+    >>> to_plain((slice(0, 3), ...)), to_plain((slice(0, 3), 1), tuples=True)
+    (['tuple', ['slice', 0, 3, None], ['ellipsis']], (['slice', 0, 3, None], 1))
     """
     if not isinstance(value, tuple | list):
         return _scalar(value)
@@ -33,15 +33,6 @@ def to_plain(value: Any, tuples: bool = False) -> Any:
     if isinstance(value, tuple):
         return tuple(plain) if tuples else ["tuple", *plain]
     return ["list", *plain] if plain and plain[0] in _TAGS else plain
-
-
-def to_text(value: Any) -> Any:
-    """Plain data in which tuples stay tuples: `repr` of it is what a program's text shows.
-
-    >>> to_text((slice(0, 3), 1))
-    (['slice', 0, 3, None], 1)
-    """
-    return to_plain(value, tuples=True)
 
 
 def _scalar(value: Any) -> Any:
@@ -65,7 +56,7 @@ def _scalar(value: Any) -> Any:
 
 
 def from_plain(value: Any, depth: int = 0) -> Any:
-    """The attr that `to_plain` or `to_text` stored.  Errors: `ValueError` for what neither makes."""
+    """The attr that `to_plain` stored.  Errors: `ValueError` for what it never makes."""
     if depth > MAX_DEPTH:
         raise ValueError(f"attrs nest deeper than {MAX_DEPTH}")
     if isinstance(value, tuple):
@@ -84,10 +75,9 @@ def from_plain(value: Any, depth: int = 0) -> Any:
 
 
 def _tagged(tag: str, rest: list[Any], depth: int) -> Any:
-    if tag == "tuple":
-        return tuple(from_plain(v, depth + 1) for v in rest)
-    if tag == "list":
-        return [from_plain(v, depth + 1) for v in rest]
+    if tag in ("tuple", "list"):
+        parts = [from_plain(v, depth + 1) for v in rest]
+        return tuple(parts) if tag == "tuple" else parts
     if tag == "ellipsis" and not rest:
         return Ellipsis
     if tag == "slice" and len(rest) == 3 and all(v is None or type(v) is int for v in rest):

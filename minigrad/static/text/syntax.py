@@ -47,7 +47,7 @@ from ..program.op_info import (
 from ..program.operator import BLOCK_ATTRS, Operator
 from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable, check_name
-from .literals import DTYPES, LIMIT, check_memory, check_shape, from_plain, to_text
+from .literals import DTYPES, LIMIT, check_memory, check_shape, from_plain, to_plain
 
 SMALL = 16  #: elements of a constant whose value is shown
 
@@ -124,7 +124,11 @@ def named_after(block: Block, name: str) -> Variable | None:
 def _value_of(block: Block, v: Variable) -> str:
     """A small constant shows its value, and keeps it from text to program."""
     value = block.program.initial.get(v.name) if block.idx == 0 and not v.trainable else None
-    return "" if value is None or value.size > SMALL else f" = {to_text(value.tolist())!r}"
+    return (
+        ""
+        if value is None or value.size > SMALL
+        else f" = {to_plain(value.tolist(), tuples=True)!r}"
+    )
 
 
 def _declaration(v: Variable) -> str:
@@ -178,9 +182,7 @@ def _slots(given: Slots, order: Names) -> list[str]:
 
 
 def _value(attr: str, value: Any) -> str:
-    if attr in BLOCK_ATTRS:
-        return f"block {value}"
-    return repr(to_text(value))
+    return f"block {value}" if attr in BLOCK_ATTRS else repr(to_plain(value, tuples=True))
 
 
 _HEAD = re.compile(r"block (\d{1,7})(?: in (\d{1,7}))?(?: grad of (\d{1,7}))?:$")

@@ -14,7 +14,6 @@ from minigrad.static.text.literals import (
     check_shape,
     from_plain,
     to_plain,
-    to_text,
 )
 
 VALUES = [
@@ -52,7 +51,7 @@ def test_an_attr_comes_back_as_it_was_from_json_and_from_text(value):
     plain = to_plain(value)
     assert same(from_plain(json.loads(json.dumps(plain, allow_nan=False))), value)
     assert to_plain(from_plain(plain)) == plain
-    assert same(from_plain(to_text(value)), value)
+    assert same(from_plain(to_plain(value, tuples=True)), value)
 
 
 def test_numbers_of_numpy_and_classes_of_numbers_have_a_plain_form():
