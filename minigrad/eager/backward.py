@@ -244,12 +244,13 @@ def _seed(out: Any, seed: Any, create: bool) -> Any:
         what = f"backward from {describe(out)} is not defined: only real floating-point outputs have gradients here"
         raise refusal(what, "start from a real number", DTypeError)
     if seed is None:
-        array = unit_seed(out)
-        if array is None:
-            what = f"backward() needs a seed: {describe(out)} has {out._data.size} elements, "
+        data = out._data
+        if data.size != 1:
+            what = f"backward() needs a seed: {describe(out)} has {data.size} elements, "
             what += "and only a scalar, a single number, has a gradient by itself"
             advice = f"reduce it first (y.sum().backward()), or pass gradient=… of shape {list(out.shape)}"
             raise refusal(what, advice, GradError)
+        array = np.ones_like(data) if data.ndim else data.dtype.type(1)
     else:
         array, advice = getattr(seed, "_data", seed), f"gradient=… of shape {list(out.shape)}"
         array = np.asarray(array)
@@ -261,14 +262,6 @@ def _seed(out: Any, seed: Any, create: bool) -> Any:
     if not create:
         return array
     return seed if isinstance(seed, Tensor) else wrap(np.array(array))
-
-
-def unit_seed(out: Tensor) -> Any:
-    """The seed of an output that is one number; None for others."""
-    data = out._data
-    if data.size != 1:
-        return None
-    return np.ones_like(data) if data.ndim else data.dtype.type(1)
 
 
 def no_graph(out: Tensor) -> MinigradError:

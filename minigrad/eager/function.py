@@ -13,23 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import (
-    DTypeError,
-    GradError,
-    MinigradError,
-    ProgramError,
-    ShapeError,
-    describe,
-    refusal,
-    user_frame,
-    user_line,
-)
+from ..errors import DTypeError, GradError, ProgramError, ShapeError, describe, refusal, user_frame
 from ..errors.other_libraries import TABLES, missing
 from ..ops.shape import Shape
 from ..primitives.arguments import Args, Value
 from .grad_fn import (
+    FEW_BYTES,
     FREED,
-    REMEMBERED_BYTES,
     AccumulateGrad,
     Leaf,
     Output,
@@ -143,7 +133,7 @@ class FunctionNode(Several):
         with no_grad():
             found = self._run([None if x is None else wrap(np.asarray(x)) for x in g])
         grads = [None if x is None else x._data for x in found]
-        small = sum(getattr(x, "nbytes", 0) for x in grads) <= REMEMBERED_BYTES
+        small = sum(getattr(x, "nbytes", 0) for x in grads) <= FEW_BYTES
         self.gave = [None if x is None else np.array(x) for x in grads] if small else None
         return grads
 
@@ -178,10 +168,8 @@ class FunctionNode(Several):
             out.append(value)
         return out
 
-    def _wrong(
-        self, what: str, advice: str, error: type[MinigradError] = GradError
-    ) -> MinigradError:
-        return error(f"{what}\n  made at {self.where()}\n  repair: {advice}")
+    def _wrong(self, what: str, advice: str, error: Any = GradError) -> Exception:
+        return error(f"{what}\n  made at {self.where()}\n  repair: {advice}")  # type: ignore[no-any-return]
 
 
 class Function:
@@ -351,8 +339,8 @@ class _Last(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        what = f"this backward is marked once_differentiable: it has no second derivative\n  at {user_line()}"
-        raise GradError(what)
+        what = "this backward is marked once_differentiable: it has no second derivative"
+        raise refusal(what, "", GradError)
 
 
 def _inputs(node: FunctionNode) -> list[Tensor]:

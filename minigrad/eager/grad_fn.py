@@ -83,7 +83,7 @@ class Freed:
 
 
 FREED = Freed()
-REMEMBERED_BYTES = 16_384  #: the largest value that a node keeps when it is freed, to be explained
+FEW_BYTES = 16_384  #: the largest value that a node keeps when it is freed, to be explained
 
 
 def parts_of(value: Any) -> list[Any]:

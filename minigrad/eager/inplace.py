@@ -14,16 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import (
-    DTypeError,
-    GradError,
-    MinigradError,
-    ShapeError,
-    describe,
-    refusal,
-    user_frame,
-    user_line,
-)
+from ..errors import DTypeError, GradError, ShapeError, describe, refusal, user_frame, user_line
 from .grad_fn import Leaf, Node, Output, next_seq, parts_of, unpack
 from .mode import MODE
 
@@ -92,7 +83,7 @@ def _has_graph(tensor: Any, operands: list[Any]) -> bool:
     return MODE.get().grad and any(t._node is not None for t in (tensor, *operands))
 
 
-def _two_graphs(tensor: Any) -> MinigradError:
+def _two_graphs(tensor: Any) -> Exception:
     """What to raise where a change would be seen by a Tensor whose graph knows nothing of it."""
     what = "has views" if memory_of(tensor._data) is tensor._data else "is a view of another Tensor"
     shown = f"{describe(tensor)}{f' ({tensor.name})' if tensor.name else ''} {what}"

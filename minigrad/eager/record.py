@@ -38,18 +38,7 @@ from ..ops.shape import sum_to, unbroadcast
 from ..primitives.arguments import REQUIRED, Args, Attrs, Value, frozen
 from ..primitives.dispatch import EAGER, FIRST_CALL, answer, check_finite
 from ..primitives.registry import STARRED, Primitive, Rule, by_position, of_package
-from .grad_fn import (
-    FREED,
-    REMEMBERED_BYTES,
-    AccumulateGrad,
-    Leaf,
-    Node,
-    Output,
-    Packed,
-    Several,
-    next_seq,
-    parts_of,
-)
+from .grad_fn import FEW_BYTES, FREED, AccumulateGrad, Leaf, Node, Output, Packed, Several, next_seq
 from .mode import GRAD, MODE, Mode
 from .tensor import Tensor, masked, wrap
 
@@ -297,11 +286,11 @@ def free_source(p: Primitive) -> str:
     for s in p.saved():
         size = "v.__class__ is ndarray and v.nbytes"
         if s == p.list_input or (p.list_output and s in p.outputs):
-            size = "sum([getattr(a, 'nbytes', 0) for a in _parts_of(v)])"
+            size = "v.__class__ is list and sum([getattr(a, 'nbytes', 0) for a in v])"
         w(f"v = n._saved_{s}")
         w("if v is not None:")
         w("    n.freed = True")
-        w(f"    if not remember or {size} > REMEMBERED_BYTES:")
+        w(f"    if not remember or {size} > FEW_BYTES:")
         w(f"        n._saved_{s} = FREED")
     w("return")
     return w.text
@@ -581,11 +570,11 @@ def outs_of(node: Any, values: list[Any]) -> list[Any]:
 
 _HELPERS: dict[str, Any] = {
     "AccumulateGrad": AccumulateGrad, "FREED": FREED, "GRAD": GRAD, "Leaf": Leaf, "Output": Output,
-    "REMEMBERED_BYTES": REMEMBERED_BYTES, "REQUIRED": REQUIRED, "Tensor": Tensor, "Value": Value,
+    "FEW_BYTES": FEW_BYTES, "REQUIRED": REQUIRED, "Tensor": Tensor, "Value": Value,
     "ndarray": np.ndarray, "_MUTABLE": MUTABLE, "_any_tensor": any_tensor,
     "_array": an_array, "_attach": attach, "_cut": _cut, "_foreign": is_foreign, "_frozen": frozen,
     "_getframe": sys._getframe, "_joined": joined, "_mode": MODE.get, "_new": object.__new__,
     "_next_seq": next_seq, "_observe": observe, "_op_error": refused, "_others": answer,
-    "_outputs": outputs_of, "_outs_of": outs_of, "_own": own, "_owned": owned, "_parts_of": parts_of,
+    "_outputs": outputs_of, "_outs_of": outs_of, "_own": own, "_owned": owned,
     "_plain": plain, "_spread": spread, "_wrap": wrap,
 }  # fmt: skip

@@ -544,18 +544,16 @@ class Tensor(Operators):
         return bool((self._data == value).any())
 
     def __repr__(self) -> str:
-        return f"tensor({self._body('tensor(')}{self._tail()})"
+        tail = ", requires_grad=True" if self.requires_grad else ""
+        if self.grad_fn is not None:
+            tail = f", grad_fn=<{self.grad_fn.name()}>"
+        return f"tensor({self._body('tensor(')}{tail})"
 
     def _body(self, prefix: str) -> str:
         how: Attrs = {"precision": 4, "separator": ", ", "threshold": 1000}
         text = np.array2string(np.asarray(self._data), prefix=prefix, **how)
         default = self._data.dtype in (np.float64, np.int64, np.bool_)
         return text if default and self._data.size else f"{text}, dtype={self._data.dtype}"
-
-    def _tail(self) -> str:
-        if self.grad_fn is not None:
-            return f", grad_fn=<{self.grad_fn.name()}>"
-        return ", requires_grad=True" if self.requires_grad else ""
 
     def __format__(self, spec: str) -> str:
         return format(self._one("format"), spec) if spec else str(self)

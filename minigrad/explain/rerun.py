@@ -10,7 +10,7 @@ import numpy as np
 
 from ..eager import backward
 from ..eager.function import FunctionNode
-from ..eager.grad_fn import FREED, REMEMBERED_BYTES, AccumulateGrad, Node, unpack
+from ..eager.grad_fn import FREED, FEW_BYTES, AccumulateGrad, Node, unpack
 from ..eager.inplace import last_change
 from .explanation import as_array
 from .paths import walked
@@ -170,5 +170,5 @@ def _remembers(node: Node) -> bool:
     """Does a node still know what it needs, and is that small?"""
     values = [getattr(node, slot) for slot in node.saved_slots]
     parts = [p for v in values for p in (v if isinstance(v, list) else [v])]
-    small = sum(getattr(p, "nbytes", 0) for p in parts) <= REMEMBERED_BYTES
+    small = sum(getattr(p, "nbytes", 0) for p in parts) <= FEW_BYTES
     return _knows(node, replay=True) and (small or isinstance(node, FunctionNode))

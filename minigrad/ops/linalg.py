@@ -371,20 +371,11 @@ def cholesky(x):
 
 def _cholesky_rule(out, out_grad):
     back = inv(out)
-    inner = half_tril(matmul(_t(out), out_grad))
+    inner = matmul(_t(out), out_grad)
+    inner = 0.5 * (tril(inner) + tril(inner, -1))  # half of the diagonal
     whole = matmul(matmul(_t(back), inner), back)
     return 0.5 * (whole + _t(whole))
 
 
 cholesky.grad(x=_cholesky_rule)
 cholesky.primitive.formula(x="symmetric(inv(out).T @ half_tril(out.T @ g) @ inv(out))")
-
-
-@primitive
-def half_tril(x):
-    """The lower triangle with half of the diagonal."""
-    x = np.asarray(x)
-    return np.tril(x) * (1 - 0.5 * np.eye(x.shape[-1], dtype=x.dtype))
-
-
-half_tril.grad(x=(half_tril, "out_grad"))

@@ -380,7 +380,7 @@ STATIC = [
         (
             "grad ops in the order of the forward part",
             "for k, flow in path: op = forward[k]",
-            "for k, (inputs, slots) in path[::-1]:\n            op = forward[k]",
+            "for k, flow in path[::-1]:\n            op = forward[k]",
         ),
     ),
     *bugs(
@@ -407,8 +407,8 @@ STATIC = [
         ),
         (
             "the other branch is differentiated",
-            'prefix = "true" if holds else "false" block = run.program.blocks[op.attrs["sub_block" if holds else "else_block"]]',
-            'prefix = "true" if holds else "false"\n    block = run.program.blocks[op.attrs["else_block" if holds else "sub_block"]]',
+            'inner = _grad_scope(run, run.value(scope, op.inputs["scopes"][0]), block)',
+            'block = run.program.blocks[op.attrs["else_block" if prefix == "true" else "sub_block"]]\n    inner = _grad_scope(run, run.value(scope, op.inputs["scopes"][0]), block)',
         ),
         (
             "all steps share the first scope",

@@ -126,25 +126,17 @@ def _update(block: Block, optimizer: Any, pairs: Pairs) -> None:
         grads = [g + p * decay for (p, _), g in zip(pairs, grads, strict=True)]
     rates, count = _rates(block, optimizer, (p.dtype for p, _ in pairs))
     for (parameter, _), grad in zip(pairs, grads, strict=True):
-        _update_op(block, optimizer, parameter, grad, rates[parameter.dtype])
+        inputs = {"param": parameter, "grad": grad, "learning_rate": rates[parameter.dtype]}
+        outputs = {"param_out": parameter}
+        for slot, first in optimizer.memory.items():
+            shape = parameter.shape if first == "zeros" else ()
+            value = np.full(shape, 0.0 if first == "zeros" else first, parameter.dtype)
+            state = _state(block.program, f"{parameter.name}@{slot}", value)
+            inputs[slot] = outputs[f"{slot}_out"] = state
+        ordered = {s: inputs[s] for s in REGISTRY[optimizer.type].inputs if s in inputs}
+        block.append_op(optimizer.type, ordered, outputs, optimizer.attrs)
     if count is not None:
         block.append_op("increment", {"x": count}, {"out": count}, {"step": 1.0})
-
-
-def _update_op(
-    block: Block, optimizer: Any, parameter: Variable, grad: Variable, rate: Variable
-) -> None:
-    primitive = REGISTRY[optimizer.type]
-    inputs = {"param": parameter, "grad": grad, "learning_rate": rate}
-    outputs = {"param_out": parameter}
-    for slot, first in optimizer.memory.items():
-        shape = parameter.shape if first == "zeros" else ()
-        value = np.full(shape, 0.0 if first == "zeros" else first, parameter.dtype)
-        inputs[slot] = outputs[f"{slot}_out"] = _state(
-            block.program, f"{parameter.name}@{slot}", value
-        )
-    ordered = {s: inputs[s] for s in primitive.inputs if s in inputs}
-    block.append_op(optimizer.type, ordered, outputs, optimizer.attrs)
 
 
 def _state(program: Program, name: str, value: Array) -> Variable:

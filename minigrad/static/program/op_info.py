@@ -7,6 +7,7 @@ Three kinds of types share one interface, `OpInfo`: primitives, their grad ops (
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from ...errors import ProgramError, did_you_mean, refusal
@@ -65,17 +66,17 @@ ROWS = {
     )
 }  # fmt: skip
 
-_KNOWN: dict[str, tuple[str, OpInfo]] = {}  # type → (primitive it belongs to, its info)
 
-
-def _derived(op_type: str, p: Primitive, is_grad: bool) -> OpInfo:
+@lru_cache(maxsize=4096)
+def _derived(op_type: str, p: Primitive, is_grad: bool, rules: int) -> OpInfo | None:
+    """The info of a primitive, or of its grad op once it has ``rules``."""
     likes, attrs = tuple(f"{a}_like" for a in p.attrs), tuple(p.attrs)
     long = (*(p.outputs if p.list_output else ()), *([p.list_input] if p.list_input else ()))
     lists = frozenset({*long, *(f"{n}_grad" for n in long), "shapes_like"})
     if is_grad:
         reads = (*p.inputs, *p.outputs, *(f"{o}_grad" for o in p.outputs), *likes)
         makes = tuple(f"{n}_grad" for n in p.differentiable)
-        return OpInfo(op_type, reads, makes, attrs, (), p, True, lists)
+        return OpInfo(op_type, reads, makes, attrs, (), p, True, lists) if rules else None
     required = [n for n in p.inputs if n not in p.optional and n != p.list_input]
     required += [a for a, default in p.attrs.items() if default is REQUIRED]
     return OpInfo(op_type, p.inputs + likes, p.outputs, attrs, tuple(required), p, False, lists)
@@ -83,21 +84,11 @@ def _derived(op_type: str, p: Primitive, is_grad: bool) -> OpInfo:
 
 def find_info(op_type: str) -> OpInfo | None:
     """The `OpInfo` of a type, None if it is unknown."""
-    known = _KNOWN.get(op_type)
-    if known is not None and REGISTRY.get(known[0]) is known[1].forward:
-        return known[1]
-    control = CONTROL.get(op_type)
-    if control is not None:
-        return control
-    name, is_grad = op_type, False
-    if name not in REGISTRY and name.endswith("_grad"):
-        name, is_grad = name[:-5], True
-    primitive = REGISTRY.get(name)
-    if primitive is None or (is_grad and not primitive.rules):
-        return None
-    info = _derived(op_type, primitive, is_grad)
-    _KNOWN[op_type] = (name, info)
-    return info
+    is_grad = op_type not in REGISTRY and op_type.endswith("_grad")
+    p = REGISTRY.get(op_type[:-5] if is_grad else op_type)
+    if p is None:
+        return CONTROL.get(op_type)
+    return _derived(op_type, p, is_grad, len(p.rules))
 
 
 def op_info(op_type: str) -> OpInfo:

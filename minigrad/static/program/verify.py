@@ -86,7 +86,7 @@ def blocks_have_one_holder(program: Program) -> None:
 
 
 def control_flow_fits(program: Program) -> None:
-    """The names control flow hands in and out exist in its blocks, one for each value."""
+    """The names control flow hands in and out exist in its blocks, one for each value; what it takes out is made."""
     for place in _control(program):
         op = place[2]
         if op.type not in ROWS:
@@ -105,6 +105,13 @@ def control_flow_fits(program: Program) -> None:
             inner, cond = program.blocks[op.attrs["cond_block"]], op.attrs.get("cond")
             good = isinstance(cond, str) and inner.has_var(cond)
             _require(good, place, f"the condition {cond!r} is no variable")
+        for attr in (a for row in ROWS[op.type] for a in _lists(op, row)):
+            index = _home(op, attr)
+            made = {n for inner in program.blocks[index].ops for n in inner.output_names}
+            made.update(*(op.attrs[a] for a in _GIVEN if a in op.attrs and _home(op, a) == index))
+            for name in op.attrs[attr]:
+                known = name == EMPTY or name in made
+                _require(known, place, f"{attr}: nothing in block {index} writes {name!r}")
 
 
 def _names_fit(program: Program, place: Place, row: Names) -> None:
@@ -163,19 +170,6 @@ def held_at(program: Program) -> dict[int, int]:
         for _, k, op in _control(program)
         for attr, index in op.sub_blocks.items()
     }
-
-
-def results_are_made(program: Program) -> None:
-    """What control flow takes out of a block was written there."""
-    written = {b.idx: {n for op in b.ops for n in op.output_names} for b in program.blocks[1:]}
-    given = given_names(program)
-    for place in _control(program):
-        op = place[2]
-        for attr in (a for row in ROWS.get(op.type, ()) for a in _lists(op, row)):
-            index = _home(op, attr)
-            for name in op.attrs[attr]:
-                known = name == EMPTY or name in written[index] or name in given.get(index, ())
-                _require(known, place, f"{attr}: nothing in block {index} writes {name!r}")
 
 
 def root_comes_first(program: Program) -> None:
@@ -286,5 +280,5 @@ def start_values_fit(program: Program) -> None:
 
 RULES: tuple[Callable[[Program], None], ...] = (
     root_comes_first, names_are_plain, operators_fit, blocks_have_one_holder,
-    control_flow_fits, written_before_read, results_are_made, start_values_fit,
+    control_flow_fits, written_before_read, start_values_fit,
 )  # fmt: skip

@@ -75,7 +75,10 @@ class Executor:
         """
         fetch = names_of(program, fetch_list, "fetch_list")
         fed = fed_arrays(program, {} if feed is None else feed)
-        missing, constants = self._start_values(program)
+        # no other program's constants replace its own
+        constants = {n: v for n, v in program.initial.items() if n.startswith(CONSTANT + "_")}
+        known = self.scope.values.keys() | constants.keys()
+        missing = {n: v for n, v in program.initial.items() if n not in known}
         self._check(program, fed, fetch)
         updates = Scope(self.scope)
         updates.values.update(_copies(missing))
@@ -98,16 +101,6 @@ class Executor:
         new = _copies(updates.values)
         self.scope.values.update(new)  # a whole dictionary in one call: no signal comes between
         return results
-
-    def _start_values(self, program: Program) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What no run has set yet; and the program's own constants, which no other program's replace."""
-        missing, constants = {}, {}
-        for name, value in program.initial.items():
-            if name.startswith(CONSTANT + "_"):
-                constants[name] = value
-            elif name not in self.scope.values:
-                missing[name] = value
-        return missing, constants
 
     def _check(self, program: Program, fed: dict[str, Any], fetch: list[str]) -> None:
         """What is missing is found before the first operator runs."""

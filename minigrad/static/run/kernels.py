@@ -105,7 +105,7 @@ def shape_of(value: Any) -> Any:
     """The shape of an array, or of a Variable as far as it is known: else a `ShapeOf`."""
     if isinstance(value, Variable) and -1 in value.shape:
         return ShapeOf(value.name)
-    return tuple(np.shape(value)) if not isinstance(value, Variable) else value.shape
+    return tuple(np.shape(value))
 
 
 def _argument(p: Primitive, name: str, slots: Values, attrs: Attrs) -> Any:

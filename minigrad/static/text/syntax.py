@@ -34,16 +34,7 @@ from ...grad_names import EMPTY, GRAD, variable_of, whole
 from ...ops.shape import Array
 from ...primitives.arguments import Attrs, Names, Slots
 from ..program.block import Block
-from ..program.op_info import (
-    CONTROL,
-    ROLES,
-    ROWS,
-    OpInfo,
-    bind_slots,
-    find_info,
-    has_blocks,
-    op_info,
-)
+from ..program.op_info import CONTROL, ROLES, ROWS, OpInfo, bind_slots, find_info, op_info
 from ..program.operator import BLOCK_ATTRS, Operator
 from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable, check_name
@@ -367,7 +358,11 @@ def _append(block: Block, line: str, role: str) -> None:
         block.vars.update(gradients)
         block.ops.append(op)
         block.written.update(op.output_names)
-        if has_blocks(op.type) and all(block.var(n).stop_gradient for n in _handed_in(op)):
+        if (
+            info.forward is None
+            and not info.is_grad
+            and all(block.var(n).stop_gradient for n in _handed_in(op))
+        ):
             for name in op.output_names:
                 block.vars[name]._derived_stop = True
     else:
