@@ -35,7 +35,7 @@ import numpy as np
 
 from ..errors import RuleError, describe, op_error, refusal
 from ..ops.shape import sum_to, unbroadcast
-from ..primitives.arguments import REQUIRED, Args, Attrs, Value, frozen
+from ..primitives.arguments import REQUIRED, Args, Attrs, ByName, Value, frozen
 from ..primitives.dispatch import EAGER, FIRST_CALL, answer, check_finite
 from ..primitives.registry import STARRED, Primitive, Rule, by_position, of_package
 from .grad_fn import FEW_BYTES, FREED, AccumulateGrad, Leaf, Node, Output, Packed, Several, next_seq
@@ -358,7 +358,7 @@ def specialise(primitive: Primitive) -> None:
     public.__defaults__ = public.__globals__["_defaults"]
 
 
-def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primitive) -> Any:
+def _compile(text: str, name: str, namespace: ByName, primitive: Primitive) -> Any:
     """Compile text written by this module; the only place of the eager engine that does so."""
     graph = name == "pull_graph"
     for k, rule in enumerate(primitive.wanted_rules()):
@@ -378,7 +378,7 @@ def _compile(text: str, name: str, namespace: dict[str, Any], primitive: Primiti
     )
     if primitive.rules:
         namespace["NodeClass"] = node_class(primitive)
-    local: dict[str, Any] = {}
+    local: ByName = {}
     exec(compile(text, f"<minigrad {primitive.type}>", "exec"), namespace, local)
     return local[name]
 
@@ -568,7 +568,7 @@ def outs_of(node: Any, values: list[Any]) -> list[Any]:
     return [joined(v, Output(node, k)) for k, v in enumerate(values)]
 
 
-_HELPERS: dict[str, Any] = {
+_HELPERS: ByName = {
     "AccumulateGrad": AccumulateGrad, "FREED": FREED, "GRAD": GRAD, "Leaf": Leaf, "Output": Output,
     "FEW_BYTES": FEW_BYTES, "REQUIRED": REQUIRED, "Tensor": Tensor, "Value": Value,
     "ndarray": np.ndarray, "_MUTABLE": MUTABLE, "_any_tensor": any_tensor,

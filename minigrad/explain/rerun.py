@@ -10,7 +10,7 @@ import numpy as np
 
 from ..eager import backward
 from ..eager.function import FunctionNode
-from ..eager.grad_fn import FREED, FEW_BYTES, AccumulateGrad, Node, unpack
+from ..eager.grad_fn import FEW_BYTES, FREED, AccumulateGrad, Node, unpack
 from ..eager.inplace import last_change
 from .explanation import as_array
 from .paths import walked

@@ -1,8 +1,6 @@
 """All primitives and the functions made of them, under the names users call."""
 # ruff: noqa: F401, F403, F405
 
-from __future__ import annotations
-
 from ..errors.calls import check_functions
 from ..primitives.values import install
 from . import update

@@ -1,7 +1,5 @@
 """Activation functions, each primitive with the gradient rule that saves least."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

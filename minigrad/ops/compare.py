@@ -1,7 +1,5 @@
 """Comparisons, choices and kinks: what picks, rounds or cuts, and the gradient at the corner; what is a number."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..primitives.arguments import Value

@@ -1,7 +1,5 @@
 """Where values begin: new leaf Tensors, constants like another value, copies, other dtypes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..errors import DTypeError, ShapeError, refusal

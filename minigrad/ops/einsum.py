@@ -1,7 +1,5 @@
 """Sums of products over named axes, with any subscripts NumPy knows, repeated letters and ellipsis included."""
 
-from __future__ import annotations
-
 from string import ascii_letters
 
 import numpy as np

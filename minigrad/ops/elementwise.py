@@ -4,8 +4,6 @@
 summed back to the shape of the input once, for all of them.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

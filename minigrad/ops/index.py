@@ -4,8 +4,6 @@ Basic indices (numbers, slices, None, ``...``) are an attr of `getitem`; arrays 
 are inputs of `gather`, so they may be Tensors or Variables.  Gradients of repeated indices add up.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..primitives.arguments import Value

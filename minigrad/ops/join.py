@@ -1,7 +1,5 @@
 """Putting values together and taking them apart: lists, borders, repetitions."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

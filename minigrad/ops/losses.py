@@ -1,7 +1,5 @@
 """What training makes small: losses of classifiers, and distances."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, IndexShapeError, ShapeError, describe, refusal

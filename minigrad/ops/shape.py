@@ -1,7 +1,5 @@
 """Shapes, axes and orders: what moves or repeats elements and computes nothing."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

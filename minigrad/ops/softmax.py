@@ -1,7 +1,5 @@
 """Softmax and its logarithm."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..primitives.registry import primitive

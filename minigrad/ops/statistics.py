@@ -1,7 +1,5 @@
 """Variance, deviation and norms; where they have a kink, the gradient there is 0.  Normalisation with them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..errors import refusal

@@ -3,8 +3,6 @@
 A Program runs them in place on persistable variables; none has a gradient.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

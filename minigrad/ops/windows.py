@@ -1,7 +1,5 @@
 """Windows that move over images [batch, channels, height, width]: how many fit, and all of them as columns."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..primitives.registry import primitive

@@ -8,6 +8,7 @@ from typing import Any
 from ..errors.calls import call_error
 
 Args = tuple[Any, ...]  #: the values of a call, by position
+ByName = dict[str, Any]  #: name → value
 Attrs = dict[str, Any]  #: attr → value
 Names = tuple[str, ...]
 Slots = dict[str, list[str]]  #: slot → the names of an operator in a Program
@@ -57,7 +58,7 @@ class Arguments:
     list_input: str | None
     optional: frozenset[str]
 
-    def bind(self, args: Args, attrs: Attrs) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def bind(self, args: Args, attrs: Attrs) -> tuple[Args, Attrs]:
         """Sort the arguments of a call into inputs and attrs: a list slot may be given a list, attrs by position.
 
         An ``axis`` in a list stays a list: whether that is one, NumPy says in the kernel.

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import AnomalyError, describe, op_error
-from .arguments import LISTED, Args, Attrs, Function, Value
+from .arguments import LISTED, Args, Attrs, ByName, Function, Value
 
 if TYPE_CHECKING:
     from .registry import Primitive
@@ -83,7 +83,7 @@ def check_finite(
 def public_function(primitive: Primitive, called: str) -> FunctionType:
     """The function users call; it has the kernel's name, or the type's where the kernel is a lambda."""
     kernel = primitive.kernel
-    namespace: dict[str, Any] = {
+    namespace: ByName = {
         "primitive": primitive,
         "answer": answer,
         "__name__": kernel.__module__ or called,

@@ -288,10 +288,3 @@ record(
     holomorphic=True,
     domain="symmetric positive definite matrices",
 )
-record(
-    "half_tril",
-    lambda x: np.tril(x) - 0.5 * np.eye(x.shape[-1], dtype=x.dtype) * x,
-    shaped((3, 3), {}, more=SQUARE[:3]),
-    [fails(DTypeError, "is not possible", "text")],
-    holomorphic=True,
-)

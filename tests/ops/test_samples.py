@@ -15,7 +15,7 @@ BROADCASTING = ("stretched on both sides", "different ranks", "the same object t
 EXEMPT = {
     "0-d": {
         "works along axes": "conv2d conv2d_input conv2d_weight conv_transpose2d gather scatter index_put "
-        "take_along_axis add_along_axis index_add scatter_add matmul linear inv solve det cofactor cholesky half_tril "
+        "take_along_axis add_along_axis index_add scatter_add matmul linear inv solve det cofactor cholesky "
         "swapaxes concat split_like split unbind tril triu diagonal max_pool2d avg_pool2d cumsum cumprod shift "
         "recurrence normalize over_rows sort topk select_rows spread_rows merge_rows",
         "gets the gradient of an op that works along axes": "put_zeros put_winners untake unbroadcast untile put_diagonal "
@@ -28,7 +28,6 @@ EXEMPT = {
         "unbroadcast untile put_diagonal avg_unpool max_unpool max_pick tie_share expand_reduced "
         "over_count ungroup_axes spread mean_square_slope crop",
         "needs a channel": "conv_transpose2d",
-        "needs a square": "half_tril",
         "the mean of nothing": "cross_entropy",
     },
     "Fortran order": {"vectors only": "spread"},

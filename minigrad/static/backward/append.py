@@ -7,12 +7,12 @@ factors, so a ``cast`` follows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from ...grad_names import EMPTY, before_cast, whole
 from ...ops.shape import DType
+from ...primitives.arguments import ByName
 from ..program.block import Block
 from ..program.infer import infer_outputs
 from ..program.op_info import CONTROL
@@ -21,14 +21,14 @@ from ..program.variable import plain_variable
 
 # -- into the block ------------------------------------------------------------------------
 
-Callback = Callable[[Block, dict[str, Any]], None]
+Callback = Callable[[Block, ByName], None]
 
 
 def append_to_block(
     block: Block, ops: Ops, grad_of: dict[str, str], callbacks: Sequence[Callback] | None
 ) -> None:
     """Append the operators; each gradient variable is created with the shape and dtype of its variable."""
-    context: dict[str, Any] = {"grad_to_var": grad_of}
+    context: ByName = {"grad_to_var": grad_of}
     clips = block.program.error_clips
     append = block.ops.append
     for op in with_casts(block, ops, grad_of) if several_dtypes(block) else ops:

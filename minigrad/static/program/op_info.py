@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from ...errors import ProgramError, did_you_mean, refusal
 from ...errors.other_libraries import TABLES
@@ -108,7 +107,7 @@ def has_blocks(op_type: str) -> bool:
     return op_type in CONTROL and not CONTROL[op_type].is_grad
 
 
-def bind_slots(info: OpInfo, inputs: Slots, outputs: Slots, attrs: Attrs) -> dict[str, Any]:
+def bind_slots(info: OpInfo, inputs: Slots, outputs: Slots, attrs: Attrs) -> Attrs:
     """Check slots and attrs against the type; returns the attrs.  Errors: `ProgramError`."""
     numbers = info.attrs + info.inputs
     for given, known, kind in (

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...errors import ProgramError, refusal
 from ...grad_names import CONSTANT
+from ...primitives.arguments import ByName
 from ..program.arguments import names_of
 from ..program.program import Program
 from .feeds import check_all_fed, fed_arrays, not_set
@@ -102,7 +103,7 @@ class Executor:
         self.scope.values.update(new)  # a whole dictionary in one call: no signal comes between
         return results
 
-    def _check(self, program: Program, fed: dict[str, Any], fetch: list[str]) -> None:
+    def _check(self, program: Program, fed: ByName, fetch: list[str]) -> None:
         """What is missing is found before the first operator runs."""
         known = fed.keys() | program.initial.keys() | self.scope.values.keys()
         check_all_fed(program, known, fetch)
@@ -112,7 +113,7 @@ class Executor:
                 raise not_set(name)
 
 
-def _copies(values: dict[str, Any]) -> dict[str, Any]:
+def _copies(values: ByName) -> ByName:
     """Arrays of the executor's own, contiguous as feeds are."""
     return {name: np.array(value, order="C") for name, value in values.items()}
 

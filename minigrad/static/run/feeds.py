@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import MinigradError, ProgramError, did_you_mean, refusal, user_line
 from ...ops.shape import Array, DType, Shape
-from ...primitives.arguments import Args
+from ...primitives.arguments import Args, ByName
 from ..program.arguments import name_of, several
 from ..program.program import Program
 from ..program.variable import Variable
@@ -23,7 +23,7 @@ def data_of(program: Program) -> dict[str, Variable]:
     return {v.name: v for v in program.global_block().vars.values() if v.is_data}
 
 
-def feed_of_call(program: Program, given: Args, named: dict[str, Any]) -> dict[str, Any]:
+def feed_of_call(program: Program, given: Args, named: ByName) -> ByName:
     """The feed of a step that is called with names, with one dict, or with both.  Errors: `ProgramError`."""
     if not given:
         return named
@@ -33,7 +33,7 @@ def feed_of_call(program: Program, given: Args, named: dict[str, Any]) -> dict[s
     return {name_of(key, "feed"): value for key, value in given[0].items()} | named
 
 
-def fed_arrays(program: Program, feed: Any, kept: Any = ()) -> dict[str, Any]:
+def fed_arrays(program: Program, feed: Any, kept: Any = ()) -> ByName:
     """The feeds as arrays of the declared dtypes; an array of a class in ``kept`` stays what it is.
 
     They are contiguous: where an array lies decides in which order it is added up, which is to be the same wherever

@@ -14,6 +14,7 @@ import numpy as np
 from ...errors import MinigradError, ProgramError, describe, refusal
 from ...grad_names import EMPTY, GRAD
 from ...ops.shape import Array
+from ...primitives.arguments import ByName
 from ...primitives.dispatch import check_finite
 from ..program.arguments import unwritten
 from ..program.block import Block
@@ -222,7 +223,7 @@ def run_loop_grad(run: Run, op: Operator, scope: Scope) -> None:
     stacked = [
         None if n == EMPTY else run.value(scope, n) for n in op.inputs.get("stacked_grad", ())
     ]
-    totals: dict[str, Any] = {}
+    totals: ByName = {}
     inner_scopes: list[Scope] = []
     for t in range(len(scopes) - 1, -1, -1):
         inner = _grad_scope(run, scopes[t], block)
@@ -251,7 +252,7 @@ def _set(scope: Scope, names: Any, values: list[Any]) -> None:
             scope.values[name] = value
 
 
-def _set_totals(run: Run, op: Operator, scope: Scope, totals: dict[str, Any]) -> None:
+def _set_totals(run: Run, op: Operator, scope: Scope, totals: ByName) -> None:
     """The gradients of what the body read from outside: sums over the steps, zero if there was none."""
     names, params = op.outputs["params_grad"], op.inputs["params"]
     for name, local, param in zip(names, op.attrs["params_local"], params, strict=True):

@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import ProgramError, op_error, told
 from ...grad_names import EMPTY
 from ...ops.shape import sum_to, unbroadcast
-from ...primitives.arguments import Attrs, Values
+from ...primitives.arguments import Args, Attrs, ByName, Values
 from ...primitives.registry import Primitive
 from ..program.variable import ShapeOf, Variable
 
@@ -32,7 +32,7 @@ def arguments(
     slots: Mapping[str, Sequence[Any]],
     attrs: Mapping[str, Any],
     shape: Callable[[Any], Any] = np.shape,
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+) -> tuple[Args, Attrs]:
     """What a kernel is called with: values and numbers for its inputs, and its attrs.
 
     ``shape`` gives the shape of a value in a slot ``<attr>_like``: for values of another kind than arrays.
@@ -76,7 +76,7 @@ def run_grad_op(p: Primitive, slots: Values, attrs: Attrs, asked: Container[str]
     for each of its values, also for those nobody named: one rule makes them together.
     """
     wanted_inputs = [s for s in p.rules if f"{s}_grad" in asked]
-    gradients: dict[str, Any] = {}
+    gradients: ByName = {}
     for rule in p.wanted_rules(wanted_inputs):
         result = rule.function(*(_argument(p, r, slots, attrs) for r in rule.reads))
         gradients.update(

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...grad_names import EMPTY
+from ...primitives.arguments import ByName
 
 if TYPE_CHECKING:
     from ..program.block import Block
@@ -29,7 +30,7 @@ class Scope:
     __slots__ = ("block", "parent", "record", "values")
 
     def __init__(self, parent: Scope | None = None, block: int = 0) -> None:
-        self.values: dict[str, Any] = {}
+        self.values: ByName = {}
         self.parent, self.block = parent, block
         self.record: Record | None = None  # of the last run that was given this scope
 
@@ -66,7 +67,7 @@ class Step(NamedTuple):
     block: int
     number: int | None
     turn: int | None
-    values: dict[str, Any]
+    values: ByName
 
 
 class Record:
@@ -116,5 +117,5 @@ def outer_reads(block: Block) -> dict[str, Operator]:
     return readers
 
 
-def _known(scope: Scope, names: Iterable[str]) -> dict[str, Any]:
+def _known(scope: Scope, names: Iterable[str]) -> ByName:
     return {n: value for n in names if (value := scope.find(n)) is not None}

@@ -25,6 +25,7 @@ import numpy as np
 from ...errors import ProgramFormatError, describe, refusal
 from ...grad_names import EMPTY
 from ...ops.shape import Array
+from ...primitives.arguments import ByName
 from ..program.block import Block
 from ..program.op_info import ROLES
 from ..program.operator import Operator
@@ -82,7 +83,7 @@ def _variable_data(v: Variable) -> list[Any]:
     return [v.name, v.kind, v.dtype.name, list(v.shape), v._stop, v._derived_stop]
 
 
-def _operator_data(op: Operator, place: dict[int, list[int]]) -> dict[str, Any]:
+def _operator_data(op: Operator, place: dict[int, list[int]]) -> ByName:
     try:
         attrs = {k: to_plain(v) for k, v in op.attrs.items()}
         for plain in attrs.values():
@@ -202,7 +203,7 @@ def from_json(text: str, limit: int = LIMIT) -> Program:
         raise ProgramFormatError(f"this is no stored program: {reason}") from None
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(pairs: list[tuple[str, Any]]) -> ByName:
     entries = dict(pairs)
     if len(entries) != len(pairs):
         raise ValueError("a key stands twice in one object")
@@ -220,7 +221,7 @@ def _finite(digits: str) -> float:
     return value
 
 
-def _program(data: dict[str, Any], limit: int) -> Program:
+def _program(data: ByName, limit: int) -> Program:
     """All blocks, then all variables, then all operators: each may speak of what came before it."""
     program = Program()
     program.blocks.clear()
@@ -271,7 +272,7 @@ def _add_variable(block: Block, item: list[Any], limit: int) -> None:
     )  # fmt: skip
 
 
-def _added(block: Block, item: dict[str, Any]) -> Operator:
+def _added(block: Block, item: ByName) -> Operator:
     attrs = {name: from_plain(value) for name, value in item["attrs"].items()}
     op = Operator(item["type"], item["inputs"], item["outputs"], attrs, item["role"])
     block.ops.append(op)

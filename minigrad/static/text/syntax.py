@@ -32,7 +32,7 @@ import numpy as np
 from ...errors import ProgramFormatError, describe, did_you_mean, refusal
 from ...grad_names import EMPTY, GRAD, variable_of, whole
 from ...ops.shape import Array
-from ...primitives.arguments import Attrs, Names, Slots
+from ...primitives.arguments import Attrs, ByName, Names, Slots
 from ..program.block import Block
 from ..program.op_info import CONTROL, ROLES, ROWS, OpInfo, bind_slots, find_info, op_info
 from ..program.operator import BLOCK_ATTRS, Operator
@@ -393,7 +393,7 @@ def _handed_in(op: Operator) -> list[str]:
     return [n for slot in ("x", "params", "seq") for n in op.inputs.get(slot, ())]
 
 
-def _enter(place: dict[str, Any], key: str, value: Any) -> None:
+def _enter(place: ByName, key: str, value: Any) -> None:
     if key in place:
         raise ValueError(f"{key!r} is given twice")
     place[key] = value
