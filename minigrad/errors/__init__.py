@@ -164,6 +164,11 @@ def refusal(what: str, advice: str, error: type[MinigradError] = ShapeError) -> 
     return error(told(what, advice))
 
 
+def wrong(what: str, advice: str = "") -> MinigradError:
+    """The `refusal` of a program or a net."""
+    return refusal(what, advice, ProgramError)
+
+
 def told(what: str, advice: str = "", line: str | None = None) -> str:
     """The text of an error: what is wrong, the line (the user's, if no other is given), the repair."""
     line = user_line() if line is None else line

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MinigradError, ProgramError, describe, did_you_mean, refusal, user_frame
+from ..errors import ProgramError, describe, did_you_mean, user_frame, wrong
 from ..grad_names import EMPTY, GRAD
 from ..static.program import operator as static_operator
 from ..static.program.arguments import check_operator, slots_of
@@ -45,11 +45,6 @@ class Scope(dict[str, Any]):
 def names(slots: Mapping[str, Iterable[str]]) -> list[str]:
     """All names in a map of slots, in order."""
     return [name for listed in slots.values() for name in listed]
-
-
-def wrong(what: str, repair: str = "") -> MinigradError:
-    """What to raise for a mistake in a net: with the user's line, and the repair."""
-    return refusal(what, repair, ProgramError)
 
 
 # -- operators ---------------------------------------------------------------------------------

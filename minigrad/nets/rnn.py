@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import did_you_mean
+from ..errors import did_you_mean, wrong
 from ..grad_names import EMPTY, GRAD, SCOPES
-from .operators import NetOp, Operator, Scope, names, places, read, write, wrong
+from .operators import NetOp, Operator, Scope, names, places, read, write
 
 
 class RnnOp(Operator):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from minigrad.errors import DTypeError, ShapeError
-from tests.opinfo import LAYOUTS, draw, f32, fails, record, s, shaped
+from minigrad.errors import ShapeError
+from tests.opinfo import LAYOUTS, draw, f32, fails, record, s
 
 PAIRS = [
     ((2, 3), (3, 4)),

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from ...errors import ProgramError, describe, refusal
+from ...errors import describe, wrong
 from ...gc_paused import gc_paused
 from ...grad_names import GradNames, free_names
 from ...ops.shape import fits
 from ...primitives.arguments import as_list
 from ..program.arguments import names_of
 from ..program.block import Block
-from ..program.op_info import find_info
+from ..program.op_info import op_info
 from ..program.operator import Operator, Ops
 from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable
@@ -108,15 +108,15 @@ def gradients(
     if len(seeds) != len(outs):
         what = f"{len(outs)} targets need {len(outs)} target_gradients, {len(seeds)} were given"
         advice = "a list with one for each target; None for a seed of ones"
-        raise refusal(what, advice, ProgramError)
+        raise wrong(what, advice)
     for kind, given in (("targets", outs), ("inputs", ins)):
         if not given:
             what = f"gradients({kind}=[]) names no Variable"
-            raise refusal(what, "static.gradients(loss, [w, b])", ProgramError)
+            raise wrong(what, "static.gradients(loss, [w, b])")
     for value in [*outs, *ins]:
         if not isinstance(value, Variable):
             what = f"gradients() takes Variables, not {describe(value)}"
-            raise refusal(what, "Variables of a Program; mg.grad takes Tensors", ProgramError)
+            raise wrong(what, "Variables of a Program; mg.grad takes Tensors")
     block = outs[0].program.current_block()
     with block.program.transaction(), gc_paused():
         for v in [*outs, *ins]:
@@ -128,7 +128,7 @@ def gradients(
         for target, seed in zip(outs, seeds, strict=True):
             if target.dtype.kind != "f":
                 what = f"target {target.name!r} is {target.dtype}: only floating-point values have gradients"
-                raise refusal(what, f"{target.name}.astype(float), where it is made", ProgramError)
+                raise wrong(what, f"{target.name}.astype(float), where it is made")
             starts.append((target.name, _seed_op(job, target, seed)))
         job.build(starts)
         job.append()
@@ -143,7 +143,7 @@ def _seed_op(job: BackwardJob, target: Variable, seed: Any) -> Operator:
         var = job.block.program.as_variable(seed, job.block)
         if not fits(var.shape, target.shape):
             what = f"the seed {var!r} must have the shape of its target {target!r}"
-            raise refusal(what, f"a seed of shape {list(target.shape)}", ProgramError)
+            raise wrong(what, f"a seed of shape {list(target.shape)}")
         seed_op = Operator("assign", {"x": [var.name]}, out, {}, "loss")
     elif -1 in target.shape:
         seed_op = Operator("fill_ones_like", {"x": [target.name]}, out, {}, "loss")
@@ -175,19 +175,19 @@ def check_loss(loss: Any) -> Block:
         if hasattr(loss, "backward"):
             repair = "loss.backward(), then optimizer.step(); a Program has Variables"
         what = f"append_backward starts from a Variable, not from {describe(loss)}"
-        raise refusal(what, repair, ProgramError)
+        raise wrong(what, repair)
     block = loss.program.current_block()
     if loss.shape not in ((), (1,)) and not all(n == 1 for n in loss.shape):
         what = f"the loss must be one number, but {loss!r} has the shape {list(loss.shape)}"
         advice = f"reduce it first ({loss.name}.mean() or .sum()), or use static.gradients with target_gradients"
-        raise refusal(what, advice, ProgramError)
+        raise wrong(what, advice)
     if loss.dtype.kind != "f":
         what = f"the loss must be a floating-point number, but {loss!r} is {loss.dtype}"
-        raise refusal(what, "a loss made of floating-point values", ProgramError)
+        raise wrong(what, "a loss made of floating-point values")
     if not any(loss.name in b.written for b in block.lookup()):
         kind = "data" if loss.is_data else "a parameter"
         what = f"no operator of this program computes the loss {loss.name!r}; it is {kind}"
-        raise refusal(what, "the Variable that an operator made, such as x.sum()", ProgramError)
+        raise wrong(what, "the Variable that an operator made, such as x.sum()")
     return block
 
 
@@ -313,8 +313,7 @@ class BackwardJob:
     def grad_ops_of(self, op: Operator, flow: Flow, have: Container[str]) -> list[Operator]:
         """The grad ops of an operator that has not simply one named after it."""
         inputs = set(flow[0])
-        info = find_info(op.type)
-        assert info is not None
+        info = op_info(op.type)
         if info.forward is not None and not info.is_grad:
             return make_grad_ops(self.block, op, info.forward, flow, have, self.names)
         if info.forward is not None or op.type == "cond_grad":

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...grad_names import EMPTY, GradNames, part
 from ...ops.shape import Shape
@@ -25,7 +25,7 @@ from .op_path import Flow
 GradName = Callable[[str], str]
 
 
-def plain_primitive(op_type: str) -> Primitive | None:
+def plain_primitive(op_type: str) -> Any:
     """The primitive whose grad op is simply ``<type>_grad``; None for any other type of operator."""
     info = find_info(op_type)
     if info is None or info.is_grad or info.forward is None or info.forward.grad_maker is not None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ProgramError, refusal
+from ...errors import wrong
 from ...ops.shape import Array, DType
 from ...primitives.registry import REGISTRY
 from ..program.block import Block
@@ -85,7 +85,7 @@ def apply_gradients(optimizer: Any, pairs: Pairs) -> None:
     checked = _checked_pairs(pairs)
     if not checked:
         what = "apply_gradients has no pairs: nothing would be trained"
-        raise refusal(what, "the pairs that static.append_backward(loss) returns", ProgramError)
+        raise wrong(what, "the pairs that static.append_backward(loss) returns")
     block = _root_block(checked[0][0].program, "apply_gradients")
     with block.program.transaction(), block.program.role_guard("optimize"):
         _update(block, optimizer, checked)
@@ -95,7 +95,7 @@ def _root_block(program: Program, name: str) -> Block:
     block = program.current_block()
     if block.idx:
         what = f"{name} updates parameters in the root block, not in block {block.idx}"
-        raise refusal(what, "call it behind the loop or the branch, not inside", ProgramError)
+        raise wrong(what, "call it behind the loop or the branch, not inside")
     return block
 
 
@@ -106,13 +106,13 @@ def _checked_pairs(pairs: Any) -> Pairs:
         parameter.program.as_variable(gradient, parameter.program.current_block())
         if not parameter.persistable:
             what = f"{parameter.name!r} does not outlive a run, so it cannot be trained"
-            raise refusal(what, 'static.parameter("w", start)', ProgramError)
+            raise wrong(what, 'static.parameter("w", start)')
         if not same_types(parameter, gradient):
             what = f"{gradient!r} is no gradient of {parameter!r}: shape and dtype differ"
-            raise refusal(what, advice, ProgramError)
+            raise wrong(what, advice)
     for name in written_twice([parameter.name for parameter, _ in pairs]):
         what = f"the parameter {name!r} stands in two pairs"
-        raise refusal(what, f"one pair ({name}, the sum of both gradients)", ProgramError)
+        raise wrong(what, f"one pair ({name}, the sum of both gradients)")
     return [(parameter, gradient) for parameter, gradient in pairs]
 
 

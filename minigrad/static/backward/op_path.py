@@ -232,7 +232,6 @@ def flow_slots(op_type: str) -> tuple[Names, Names]:
     if op_type in CONTROL:
         return ("x", "params", "seq"), info.outputs
     p = info.forward
-    assert p is not None
     return tuple(p.rules), tuple(o for o in p.outputs if o not in p.nondiff)
 
 

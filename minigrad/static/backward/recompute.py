@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from ...errors import ProgramError, did_you_mean, refusal
+from ...errors import did_you_mean, wrong
 from ...grad_names import again
 from ..program.arguments import name_of, several
 from ..program.block import Block
@@ -62,7 +62,7 @@ def _names(block: Block, checkpoints: Iterable[Any]) -> set[str]:
     for name in names:
         if name not in block.vars:
             what = f"checkpoints names {name!r}, which is no variable of block {block.idx}"
-            raise refusal(f"{what}{did_you_mean(name, block.vars)}", "", ProgramError)
+            raise wrong(f"{what}{did_you_mean(name, block.vars)}")
     return set(names)
 
 

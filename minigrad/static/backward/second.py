@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ...grad_names import EMPTY, SCOPES, GradNames, whole
 from ..program.block import Block
 from ..program.control_flow import captured
-from ..program.op_info import CONTROL, find_info
+from ..program.op_info import CONTROL, op_info
 from ..program.operator import Operator
 from ..program.transform import copy_into, needed_ops
 from ..program.variable import Variable
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 def written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[str, str]]:
     """The primitives a grad op is made of, as operators in no block, and output name → their name for it."""
-    info = find_info(op.type)
-    assert info is not None
-    assert info.forward is not None
+    rules = op_info(op.type).forward
     program = block.program
     scratch = Block(program, block.idx, block.parent, block.forward_block)
     scratch.vars, scratch.written = block.vars, block.written
@@ -38,7 +36,7 @@ def written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[str, s
             slots = {
                 s: [block.var(n) for n in names if n != EMPTY] for s, names in op.inputs.items()
             }
-            results = run_grad_op(info.forward, slots, op.attrs, op.outputs)
+            results = run_grad_op(rules, slots, op.attrs, op.outputs)
     finally:
         program.blocks[block.idx] = block
     alias: dict[str, str] = {}

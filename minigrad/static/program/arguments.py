@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...errors import MinigradError, ProgramError, describe, did_you_mean, refusal
+from ...errors import MinigradError, describe, did_you_mean, wrong
 from ...grad_names import EMPTY, GRAD
 from ...primitives.arguments import Slots
 from .op_info import CONTROL, ROLES, OpInfo
@@ -34,14 +34,14 @@ def name_of(item: Any, what: str) -> str:
         return item.name
     if not isinstance(item, str):
         what = f"{what} holds Variables or names, not {describe(item)}"
-        raise refusal(what, "a Variable, or its name in quotes", ProgramError)
+        raise wrong(what, "a Variable, or its name in quotes")
     return str(item)
 
 
 def unwritten(name: str) -> MinigradError:
     """What to raise where a value is read that nobody has computed: `verify` finds this before."""
     what = f"{name!r} is read before anything wrote it"
-    return refusal(what, "static.verify(program) names the operator", ProgramError)
+    return wrong(what, "static.verify(program) names the operator")
 
 
 def names_of(program: Program, given: Any, what: str, root: bool = False) -> list[str]:
@@ -54,7 +54,7 @@ def names_of(program: Program, given: Any, what: str, root: bool = False) -> lis
             where = "variable of the root block" if root else "variable of this program"
             what = f"{what} names {name!r}, which is no {where}{known}"
             repair = "static.append_backward(loss) makes gradients, of what the loss depends on"
-            raise refusal(what, repair if name.endswith(GRAD) else "", ProgramError)
+            raise wrong(what, repair if name.endswith(GRAD) else "")
     return names
 
 
@@ -75,28 +75,27 @@ def check_operator(info: OpInfo, op: Operator) -> None:
     if op.type in CONTROL:
         name = _BUILDERS.get(op.type, "append_backward")
         what = f"{op.type} holds blocks, which append_op cannot build"
-        raise refusal(what, f"static.{name}", ProgramError)
+        raise wrong(what, f"static.{name}")
     if op.role not in ROLES:
         what = f"{op.role!r} is no role{did_you_mean(str(op.role), ROLES)}"
-        raise refusal(what, "", ProgramError)
+        raise wrong(what)
     if info.is_grad:
         _check_reads(info, op)
     outputs = [n for n in op.output_names if n != EMPTY]
     if len(set(outputs)) < len(outputs):
         what = f"{op.type} writes one name twice: {outputs}"
-        raise refusal(what, "a name of its own for each output", ProgramError)
+        raise wrong(what, "a name of its own for each output")
 
 
 def _check_reads(info: OpInfo, op: Operator) -> None:
     """A grad op has the slots that the rules of the gradients it makes read."""
     p = info.forward
-    assert p is not None
     wanted = [s.removesuffix("_grad") for s in op.outputs]
     if not wanted:
         what = f"{op.type} needs a name for its result"
-        raise refusal(what, 'outputs={"x_grad": "x@GRAD"}', ProgramError)
+        raise wrong(what, 'outputs={"x_grad": "x@GRAD"}')
     for name in p.reads(wanted):
         if name in info.inputs and name not in op.inputs and name not in op.attrs:
             what = f"{op.type} needs the slot {name!r} for {', '.join(op.outputs)}"
             advice = f"inputs={{{name!r}: …}}, the name it has for {op.type.removesuffix('_grad')}"
-            raise refusal(what, advice, ProgramError)
+            raise wrong(what, advice)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ProgramError, did_you_mean, refusal, user_frame
+from ...errors import did_you_mean, user_frame, wrong
 from ...errors.other_libraries import TABLES, missing
 from ...grad_names import EMPTY
 from ...primitives.arguments import Args, Attrs, Slots
@@ -42,7 +42,7 @@ class Block:
         self.depth: int = 0 if parent < 0 else program.blocks[parent].depth + 1
         if self.depth > NESTING:
             what = f"block {idx} lies in {self.depth} others, and {NESTING} is the limit"
-            raise refusal(what, "a while loop instead of blocks in blocks", ProgramError)
+            raise wrong(what, "a while loop instead of blocks in blocks")
         self.ops: list[Operator] = []
         self.vars: dict[str, Variable] = {}
         self.written: set[str] = set()
@@ -76,7 +76,7 @@ class Block:
         var = self.find_var(name)
         if var is None:
             hint = did_you_mean(name, self.visible_names())
-            raise refusal(f"block {self.idx} has no variable {name!r}{hint}", "", ProgramError)
+            raise wrong(f"block {self.idx} has no variable {name!r}{hint}")
         return var
 
     def has_var(self, name: str) -> bool:
@@ -95,7 +95,7 @@ class Block:
         check_name(name)
         if name in self.vars:
             what = f"block {self.idx} has a variable {name!r} already: {self.vars[name]!r}"
-            raise refusal(what, "", ProgramError)
+            raise wrong(what)
         var = self.vars[name] = Variable(self, name, shape, dtype, **flags)
         self.program.changed()
         return var
@@ -130,7 +130,7 @@ class Block:
         if not (var.persistable or var.is_data or name in var.block.written):
             what = f"{type} reads {name!r}, but no operator has written it and it is neither data nor a parameter"
             advice = f"append the op that computes {name!r} first, or declare it with static.data or static.parameter"
-            raise refusal(what, advice, ProgramError)
+            raise wrong(what, advice)
 
     def append_primitive(self, primitive: Primitive, args: Args, attrs: Attrs) -> Any:
         """Append an operator from a call like ``mg.mul(x, 2.0)``; returns its output Variables."""

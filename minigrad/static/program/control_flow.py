@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ProgramError, describe, refusal
+from ...errors import describe, wrong
 from ...grad_names import EMPTY, SCOPES
 from ...ops import merge_rows, select_rows
 from ...ops.index import getitem, setitem
@@ -58,7 +58,7 @@ def while_loop(cond: Function, body: Function, loop_vars: Sequence[Any]) -> list
     starts = [program.as_variable(v, outer) for v in as_list(loop_vars)]
     if not starts:
         what = "while_loop needs at least one loop variable"
-        raise refusal(what, "loop_vars=[0], which counts the steps", ProgramError)
+        raise wrong(what, "loop_vars=[0], which counts the steps")
     block, carried = body_block(program, outer, starts)
     with program.block_guard(block):
         returned = as_list(body(*carried))
@@ -79,7 +79,7 @@ def _one_bool(program: Program, block: Block, value: Any, what: str) -> Variable
     if pred.dtype.kind != "b" or any(n != 1 for n in pred.shape):
         what = f"{what}, not {pred!r}"
         advice = "compare first (x > 0), or use static.if_else for one decision per row"
-        raise refusal(what, advice, ProgramError)
+        raise wrong(what, advice)
     return pred
 
 
@@ -107,7 +107,7 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
         if not same_types(a, b):
             what = f"the branches of cond return different types for value {k}: {a!r} and {b!r}"
             advice = "one shape and dtype for both: reshape, broadcast_to or astype in one of them"
-            raise refusal(what, advice, ProgramError)
+            raise wrong(what, advice)
     attrs: Attrs = {"sub_block": true.idx, "else_block": false.idx}
     attrs |= {"true_out": _names(yes), "false_out": _names(no)}
     inputs = {"pred": [pred.name], "params": captured([true, false])}
@@ -147,7 +147,7 @@ def _check_structures(
         "one value" if k is None else f"a {k.__name__} of {len(values)}" for k, values in packs
     )
     what = f"the branches of {name} return different structures: {' and '.join(shown)}"
-    raise refusal(what, "return the same number of values from both", ProgramError)
+    raise wrong(what, "return the same number of values from both")
 
 
 def switch(cases: Sequence[tuple[Any, Callable[[], Any]]], default: Callable[[], Any]) -> Any:
@@ -186,7 +186,7 @@ def if_else(mask: Any, true_fn: Function, false_fn: Function, *rows: Any) -> Any
     if mask.dtype.kind != "b" or len(mask.shape) != 1:
         what = f"if_else takes one bool per row, not {mask!r}"
         advice = "mask=x > 0 with x of shape [rows]; static.cond for one decision"
-        raise refusal(what, advice, ProgramError)
+        raise wrong(what, advice)
     no = ~mask
     kind, parts = _unpacked(true_fn(*(select_rows(r, mask) for r in rows)))
     other, parts_no = _unpacked(false_fn(*(select_rows(r, no) for r in rows)))
@@ -194,7 +194,7 @@ def if_else(mask: Any, true_fn: Function, false_fn: Function, *rows: Any) -> Any
     for value in (*parts, *parts_no):
         if not getattr(value, "shape", ()):
             what = f"the branches of if_else return rows, not {describe(value)}"
-            raise refusal(what, "a row for each that came in: rows * 0.0 + 1.0", ProgramError)
+            raise wrong(what, "a row for each that came in: rows * 0.0 + 1.0")
     merged = [merge_rows(mask, a, b) for a, b in zip(parts, parts_no, strict=True)]
     return merged[0] if kind is None else kind(merged)
 
@@ -229,7 +229,7 @@ def static_rnn(
             what = (
                 f"the step of static_rnn returns (outputs, next_states), not {describe(returned)}"
             )
-            raise refusal(what, "return [out, …], [state, …]", ProgramError)
+            raise wrong(what, "return [out, …], [state, …]")
         outs, states_ = map(as_list, returned)
         outs = own_names(block, [program.as_variable(v, block) for v in outs])
         next_ = next_values(program, block, states_, starts, "the step", {v.name for v in outs})
@@ -246,10 +246,10 @@ def _sequences(program: Program, outer: Block, inputs: Any) -> list[Variable]:
     seqs = [program.as_variable(v, outer) for v in as_list(inputs)]
     if not seqs or any(not v.shape for v in seqs):
         what = "static_rnn needs sequences: Variables with time as axis 0"
-        raise refusal(what, "inputs=[x] with x of shape [steps, …]", ProgramError)
+        raise wrong(what, "inputs=[x] with x of shape [steps, …]")
     if len({v.shape[0] for v in seqs} - {-1}) > 1:
         what = f"the sequences of static_rnn have different lengths: {seqs}"
-        raise refusal(what, "cut or fill them up to one length", ProgramError)
+        raise wrong(what, "cut or fill them up to one length")
     return seqs
 
 
@@ -340,7 +340,7 @@ def next_values(
     if len(values) != len(starts):
         what = f"{what} returns {len(values)} value(s) for {len(starts)} loop variable(s)"
         advice = "return the next value of every loop variable, in their order"
-        raise refusal(what, advice, ProgramError)
+        raise wrong(what, advice)
     results = []
     for k, (start, value) in enumerate(zip(starts, values, strict=True)):
         number = isinstance(value, int | float)
@@ -348,7 +348,7 @@ def next_values(
         if not same_types(start, result):
             what = f"{what} changes loop variable {k}: it starts as {start!r} and goes on as {result!r}"
             advice = "shape and dtype must stay the same from step to step (astype, reshape, or a better start value)"
-            raise refusal(what, advice, ProgramError)
+            raise wrong(what, advice)
         results.append(result)
     return own_names(block, results, taken)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import MinigradError, ProgramError, refusal
+from ...errors import MinigradError, ProgramError, wrong
 from ...grad_names import EMPTY
 from ...ops.shape import Array, DType, Shape, fits
 from ...primitives.arguments import Attrs, Function, Values
@@ -96,7 +96,7 @@ def _pairs(op: Operator, p: Primitive, types: list[Type]) -> list[tuple[str, Typ
         names = op.outputs[p.outputs[0]]
         if len(names) != len(types):
             what = f"{op.type} has {len(types)} outputs, {len(names)} names were given for them"
-            raise refusal(what, f"a list of {len(types)} names", ProgramError)
+            raise wrong(what, f"a list of {len(types)} names")
         return list(zip(names, types, strict=True))
     return [(op.outputs[s][0], t) for s, t in zip(p.outputs, types, strict=True) if s in op.outputs]
 
@@ -112,7 +112,7 @@ def _declare(block: Block, op: Operator, name: str, shape: Shape, dtype: DType, 
             what = f"{op.type} in block {block.idx} writes {name!r} of block {outer.block.idx}: what a "
             what += "block changes, it returns"
             advice = "give the result a name of its own and return it from the branch or the body"
-            raise refusal(what, advice, ProgramError)
+            raise wrong(what, advice)
     assert var is not None
     if var.dtype == dtype and fits(var.shape, shape):
         known = (max(m, n) for m, n in zip(var.shape, shape, strict=True))
@@ -120,7 +120,7 @@ def _declare(block: Block, op: Operator, name: str, shape: Shape, dtype: DType, 
         var._derived_stop = var._derived_stop and stop
     elif var.persistable or var.is_data or name in var.block.written:
         what = f"{op.type} writes {dtype}{list(shape)} to {name!r}, which is {var.dtype}{list(var.shape)} already"
-        raise refusal(what, "give the result a name of its own", ProgramError)
+        raise wrong(what, "give the result a name of its own")
     else:
         var.shape, var.dtype, var._derived_stop = shape, dtype, var._derived_stop and stop
 

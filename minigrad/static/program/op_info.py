@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
-from ...errors import ProgramError, did_you_mean, refusal
+from ...errors import did_you_mean, wrong
 from ...errors.other_libraries import TABLES
 from ...primitives.arguments import REQUIRED, Attrs, Names, Slots
 from ...primitives.registry import REGISTRY, Primitive
@@ -24,7 +25,7 @@ class OpInfo:
     outputs: Names
     attrs: Names
     required: Names = ()
-    forward: Primitive | None = None
+    forward: Any = None
     is_grad: bool = False
     lists: frozenset[str] = frozenset()  # slots of a primitive that hold any number of names
 
@@ -98,7 +99,7 @@ def op_info(op_type: str) -> OpInfo:
         advice = TABLES["types of operators"].get(str(op_type), "")
         if not advice:
             what += did_you_mean(str(op_type), [*REGISTRY, *CONTROL], cutoff=0.6)
-        raise refusal(what, advice, ProgramError)
+        raise wrong(what, advice)
     return info
 
 
@@ -118,14 +119,14 @@ def bind_slots(info: OpInfo, inputs: Slots, outputs: Slots, attrs: Attrs) -> Att
                 what = f"{info.type} has no {kind} {name!r}{did_you_mean(name, known)}"
                 fluid = info.type == "mul" and name in ("X", "Y")
                 advice = "the type is 'matmul', with slots 'x', 'y' and 'out'" if fluid else ""
-                raise refusal(what, advice, ProgramError)
+                raise wrong(what, advice)
     for slot, names in (*inputs.items(), *outputs.items()):
         if len(names) != 1 and slot not in info.lists and info.forward is not None:
             what = f"the slot {slot!r} of {info.type} is one value, {len(names)} names were given for it"
-            raise refusal(what, f"one name for {slot!r}", ProgramError)
+            raise wrong(what, f"one name for {slot!r}")
     for name in info.required:
         if name not in inputs and name not in attrs and f"{name}_like" not in inputs:
             advice = f"inputs={{{name!r}: variable}}, or a number: attrs={{{name!r}: 2.0}}"
             advice = advice if name in info.inputs else f"attrs={{{name!r}: …}}"
-            raise refusal(f"{info.type} needs {name!r}", advice, ProgramError)
+            raise wrong(f"{info.type} needs {name!r}", advice)
     return attrs

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import ProgramError, describe, refusal
+from ...errors import describe, wrong
 from ...errors.other_libraries import TABLES, missing
 from ...grad_names import CONSTANT, whole
 from ...ops.shape import Array
@@ -191,17 +191,17 @@ class Program:
             if value.block.program is not self:
                 what = f"Variable {value.name!r} belongs to another program"
                 advice = "build both in one program_guard, or feed the fetched value"
-                raise refusal(what, advice, ProgramError)
+                raise wrong(what, advice)
             if value.block is not block and block.find_var(value.name) is not value:
                 what = f"Variable {value.name!r} lives inside block {value.block.idx} and has no value outside of it"
-                raise refusal(what, "return it from the branch or the body", ProgramError)
+                raise wrong(what, "return it from the branch or the body")
             return value
         if isinstance(value, Operators):
             return lift(self, value)
         array = np.asarray(value)
         if array.dtype.kind not in "fiub":
             what = f"a program computes with numbers, not with {describe(value)}"
-            raise refusal(what, "a Variable, a number or an array of numbers", ProgramError)
+            raise wrong(what, "a Variable, a number or an array of numbers")
         return self.constant(array)
 
     def constant(self, array: Array) -> Variable:
@@ -272,7 +272,7 @@ def default_program() -> Program:
     program = _default.get()
     if program is None:
         what = "there is no program to build in"
-        raise refusal(what, "with static.program_guard(static.Program()): …", ProgramError)
+        raise wrong(what, "with static.program_guard(static.Program()): …")
     return program
 
 
@@ -289,7 +289,7 @@ def program_guard(program: Program) -> Iterator[Program]:
     """
     if not isinstance(program, Program):
         what = f"program_guard takes a Program, not {describe(program)}"
-        raise refusal(what, "static.program_guard(static.Program())", ProgramError)
+        raise wrong(what, "static.program_guard(static.Program())")
     token = _default.set(program)
     try:
         yield program
@@ -309,13 +309,11 @@ def data(name: str, shape: Iterable[int | None], dtype: Any = np.float64) -> Var
     for n in sizes:
         if not isinstance(n, int | np.integer) or n < -1:
             what = f"data {name!r}: a size is -1 (any) or at least 0, not {n!r}"
-            raise refusal(what, f"static.data({name!r}, [-1, 3])", ProgramError)
+            raise wrong(what, f"static.data({name!r}, [-1, 3])")
     known = np.dtype(dtype)
     if known.kind not in "fiub":
         what = f"data {name!r}: a program computes with numbers and truth values, not with "
-        raise refusal(
-            f"{what}{dtype!r}", "dtype='float64', 'float32', 'int64' or 'bool'", ProgramError
-        )
+        raise wrong(f"{what}{dtype!r}", "dtype='float64', 'float32', 'int64' or 'bool'")
     program = default_program()
     return program.global_block().create_var(
         name, map(int, sizes), known, is_data=True, derived_stop=True
@@ -337,7 +335,7 @@ def parameter(name: str, init: Any, trainable: bool = True) -> Variable:
         array = array.astype(float)
     if array.dtype.kind != "f":
         what = f"parameter {name!r} needs real numbers, not {describe(array)}"
-        raise refusal(what, "an array, a Tensor or lists of numbers", ProgramError)
+        raise wrong(what, "an array, a Tensor or lists of numbers")
     return default_program().add_persistable(name, array, trainable)
 
 
@@ -358,7 +356,7 @@ def error_clip(variable: Variable, min: float, max: float) -> None:
     """
     if not min <= max:
         what = f"error_clip needs min <= max, not {min} and {max}"
-        raise refusal(what, f"static.error_clip({variable.name}, -1.0, 1.0)", ProgramError)
+        raise wrong(what, f"static.error_clip({variable.name}, -1.0, 1.0)")
     variable.program.error_clips[variable.name] = (float(min), float(max))
 
 
@@ -369,7 +367,7 @@ def lift(program: Program, tensor: Any) -> Variable:
         what += "they get theirs when the program runs"
         advice = "a constant is an array of NumPy: tensor.data, np.ones(shape); what is trained is "
         advice += "static.parameter(name, tensor), what is fed static.data(name, shape)"
-        raise refusal(what, advice, ProgramError)
+        raise wrong(what, advice)
     if program.derive is not None:
         program.derive(tensor)
     known = program.lifted.get(id(tensor))
@@ -381,7 +379,7 @@ def lift(program: Program, tensor: Any) -> Variable:
             "the traced function, or changed in place: the program does not know what it came from"
         )
         advice = "compute it inside the function, or pass x.detach() for a constant"
-        raise refusal(what, advice, ProgramError)
+        raise wrong(what, advice)
     if tensor.requires_grad:
         free = tensor.name and tensor.name not in program.blocks[0].vars
         name = tensor.name if free else program.unique_name("param")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
-from ...errors import ProgramError, refusal
+from ...errors import wrong
 from .arguments import names_of
 from .block import Block
 from .operator import Operator, Ops
@@ -136,7 +136,7 @@ def _no_running_statistics(program: Program) -> None:
                 what += f"{op.source_line}, and no forward operator reads it"
                 advice = "call the network after net.eval() in a program of its own, and run that "
                 advice += "with the same Executor"
-                raise refusal(what, advice, ProgramError)
+                raise wrong(what, advice)
 
 
 def prune(program: Program, targets: Any) -> Program:
@@ -146,7 +146,7 @@ def prune(program: Program, targets: Any) -> Program:
     wanted = set(names_of(copy, targets, "prune", root=True))
     if not wanted:
         what = "prune needs at least one target to keep"
-        raise refusal(what, "program.prune([loss])", ProgramError)
+        raise wrong(what, "program.prune([loss])")
     _keep(block, needed_ops(block.ops, wanted))
     copy.history.append("prune")
     drop_unused(copy, wanted)

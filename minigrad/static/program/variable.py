@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import ProgramError, refusal
+from ...errors import ProgramError, wrong
 from ...errors.other_libraries import TABLES, missing
 from ...ops.shape import DType, Shape
 from ...primitives.arguments import Args, Attrs
@@ -126,12 +126,12 @@ class Variable(Operators):
         what = f"the value of Variable {self.name!r} is not known while the program is being built, so "
         what += "Python's if, while, and, or cannot decide on it"
         advice = "static.cond(pred, true_fn, false_fn) or static.while_loop(cond, body, loop_vars)"
-        raise refusal(what, advice, ProgramError)
+        raise wrong(what, advice)
 
     def _no_value(self, *args: Any, **keywords: Any) -> Any:
         what = f"Variable {self.name!r} has no value while the program is being built"
         advice = f"fetch it: static.Executor().run(program, feed={{…}}, fetch_list=[{self.name!r}])"
-        raise refusal(what, advice, ProgramError)
+        raise wrong(what, advice)
 
     __float__ = __int__ = __index__ = item = numpy = __array__ = _no_value
 
@@ -142,7 +142,7 @@ class Variable(Operators):
         if not self.shape or self.shape[0] < 0:
             what = f"the length of Variable {self.name!r} {list(self.shape)} is not known while the program is "
             advice = "declare the data with its full shape, or reduce over the axis"
-            raise refusal(f"{what}being built", advice, ProgramError)
+            raise wrong(f"{what}being built", advice)
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
@@ -173,7 +173,7 @@ def check_name(name: Any) -> None:
     good = isinstance(name, str) and 0 < len(name) <= 200 and name.isprintable()
     if not good or _ODD.search(name) or _is_number(name):
         what = f"{name!r:.80} cannot be the name of a variable: use letters, digits, and _ . @ / -"
-        raise refusal(what, "", ProgramError)
+        raise wrong(what)
 
 
 _ODD = re.compile(r"[\s(){}\[\],=:\"'#;<>\\]|^-|^(True|False|None|@EMPTY@)$")

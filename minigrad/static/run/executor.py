@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ProgramError, refusal
+from ...errors import wrong
 from ...grad_names import CONSTANT
 from ...primitives.arguments import ByName
 from ..program.arguments import names_of
@@ -98,7 +98,7 @@ class Executor:
         except MemoryError:  # where not even the words of a better error had room
             what = "this machine has no memory left for the values of this run"
             advice = "smaller shapes, or a lower Executor.run(…, memory_limit=…)"
-            raise refusal(what, advice, ProgramError) from None
+            raise wrong(what, advice) from None
         new = _copies(updates.values)
         self.scope.values.update(new)  # a whole dictionary in one call: no signal comes between
         return results
@@ -126,7 +126,7 @@ def _fetched(name: str, scope: Scope) -> Any:
     values = _in_steps(name, scope)
     if values is None:
         what = f"{name!r} has no value in this run: the block it belongs to did not run"
-        raise refusal(what, "fetch what the loop or the cond returns", ProgramError)
+        raise wrong(what, "fetch what the loop or the cond returns")
     return values
 
 

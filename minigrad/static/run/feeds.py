@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import MinigradError, ProgramError, did_you_mean, refusal, user_line
+from ...errors import MinigradError, ProgramError, did_you_mean, user_line, wrong
 from ...ops.shape import Array, DType, Shape
 from ...primitives.arguments import Args, ByName
 from ..program.arguments import name_of, several
@@ -29,7 +29,7 @@ def feed_of_call(program: Program, given: Args, named: ByName) -> ByName:
         return named
     if len(given) > 1 or not isinstance(given[0], Mapping):
         names = ", ".join(f"{name!r}: …" for name in data_of(program))
-        raise refusal("feeds are given by name", f"step({{{names}}})", ProgramError)
+        raise wrong("feeds are given by name", f"step({{{names}}})")
     return {name_of(key, "feed"): value for key, value in given[0].items()} | named
 
 
@@ -83,13 +83,13 @@ def check_all_fed(program: Program, fed: Container[str], fetch: list[str]) -> No
 def not_fed(var: Variable) -> MinigradError:
     """What to raise if nobody feeds what the program reads."""
     advice = f"feed {{{var.name!r}: …}} with shape {list(var.shape)}"
-    return refusal(f"the program reads {var.name!r}, but it was not fed", advice, ProgramError)
+    return wrong(f"the program reads {var.name!r}, but it was not fed", advice)
 
 
 def not_set(name: str) -> MinigradError:
     """What to raise for a parameter without a start value."""
     advice = f"give static.parameter an init, or set executor.scope.values[{name!r}]"
-    return refusal(f"the parameter {name!r} has no value", advice, ProgramError)
+    return wrong(f"the parameter {name!r} has no value", advice)
 
 
 def _data(program: Program, key: Any) -> Variable:
@@ -110,7 +110,7 @@ def _array(var: Variable, value: Any) -> Array:
     except (TypeError, ValueError) as error:
         what = f"feed {var.name!r} is no array: {error}"
         advice = "an array, a Tensor, or lists whose rows have equal lengths"
-        raise refusal(what, advice, ProgramError) from None
+        raise wrong(what, advice) from None
 
 
 def _check_fits(var: Variable, shape: Shape, dtype: DType) -> None:
@@ -125,7 +125,7 @@ def _check_fits(var: Variable, shape: Shape, dtype: DType) -> None:
     else:
         return
     what = f"feed {var.name!r} is {dtype}{list(shape)}, the program expects {var.dtype}{list(declared)}"
-    raise refusal(what, advice, ProgramError)
+    raise wrong(what, advice)
 
 
 def _is_shape(value: Any, ndim: int) -> bool:

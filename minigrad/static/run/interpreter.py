@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import MinigradError, ProgramError, describe, refusal
+from ...errors import MinigradError, ProgramError, describe, wrong
 from ...grad_names import EMPTY, GRAD
 from ...ops.shape import Array
 from ...primitives.arguments import ByName
 from ...primitives.dispatch import check_finite
 from ..program.arguments import unwritten
 from ..program.block import Block
-from ..program.op_info import find_info
+from ..program.op_info import op_info
 from ..program.operator import Operator
 from ..program.program import Program
 from .kernels import refused, run_grad_op, run_kernel, targets
@@ -75,9 +75,7 @@ class Run:
 
     def simple(self, block: Block, op: Operator, scope: Scope) -> None:
         """Run a primitive or its grad op."""
-        info = find_info(op.type)
-        assert info is not None
-        assert info.forward is not None
+        info = op_info(op.type)
         slots = {
             s: [self.value(scope, n) for n in names if n != EMPTY] for s, names in op.inputs.items()
         }
@@ -119,7 +117,7 @@ class Run:
                 f"the values of this run are more than {self.memory_limit} bytes (memory_limit); "
             )
             advice = "smaller shapes, or Executor.run(…, memory_limit=…)"
-            raise refusal(f"{what}{last} is one too many", advice, ProgramError)
+            raise wrong(f"{what}{last} is one too many", advice)
 
     def _finite(self, k: int, op: Operator, scope: Scope) -> None:
         args = {n: scope.find(n) for n in op.input_names if n != EMPTY}
