@@ -259,10 +259,9 @@ def _attach(
     node.mark, node.freed, node.seq = 0, False, next_seq()
     node.ctx, node.function = ctx, cls
     node.gave, node.replayed = None, False
-    node.kept = [a for e, a in zip(edges, args, strict=True) if e.__class__ is Leaf]
-    node.edges = tuple(
-        e.accumulator(a) if e.__class__ is Leaf else e for e, a in zip(edges, args, strict=True)
-    )
+    pairs = list(zip(edges, args, strict=True))
+    node.kept = [a for e, a in pairs if e.__class__ is Leaf]
+    node.edges = tuple(e.accumulator(a) if e.__class__ is Leaf else e for e, a in pairs)
     node.shapes = [a.shape if isinstance(a, Tensor) else () for a in args]
     node.specs = [
         (o.shape, o.dtype) if ctx._materialize and isinstance(o, Tensor) else None for o in outs

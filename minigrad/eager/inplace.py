@@ -18,9 +18,7 @@ from ..errors import DTypeError, GradError, ShapeError, describe, refusal, user_
 from .grad_fn import Leaf, Node, Output, next_seq, parts_of, unpack
 from .mode import MODE
 
-_changes: dict[
-    int, tuple[int, int, weakref.ref[Any], str]
-] = {}  # id of memory → (seq, how often, memory, line)
+_changes: dict[int, Any] = {}  # id of memory → (seq, how often, memory, line)
 _newest = 0
 #: what refers to memory that nobody shares: its Tensor or its one view, a local name, the count
 ALONE = 3
@@ -195,10 +193,8 @@ def _views_among(operands: list[Any], tensor: Any) -> list[tuple[Any, Any]]:
 
 def _check_fit(result: Any, memory: Any) -> None:
     if result.shape != memory.shape:
-        what = (
-            f"an in-place op cannot change the shape {list(memory.shape)} to {list(result.shape)}"
-        )
-        raise refusal(what, OUT_OF_PLACE, ShapeError)
+        what = f"an in-place op cannot change the shape {list(memory.shape)} to "
+        raise refusal(f"{what}{list(result.shape)}", OUT_OF_PLACE, ShapeError)
     if not np.can_cast(result.dtype, memory.dtype, "same_kind"):
         what = f"an in-place op cannot turn {memory.dtype} into {result.dtype}"
         raise refusal(what, OUT_OF_PLACE, DTypeError)

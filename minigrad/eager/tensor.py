@@ -297,9 +297,8 @@ class Tensor(Operators):
         >>> x.grad
         tensor([2., 4.])
         """
-        EAGER["backward"](
-            self, None if gradient is None else [gradient], retain_graph, create_graph, inputs
-        )
+        seeds = None if gradient is None else [gradient]
+        EAGER["backward"](self, seeds, retain_graph, create_graph, inputs)
 
     def retain_grad(self) -> None:
         """Keep the ``.grad`` of this non-leaf, too.

@@ -21,10 +21,8 @@ def einsum(subscripts, *operands):
     if not isinstance(subscripts, str):
         what = "einsum takes the subscripts first"
         raise refusal(what, 'einsum("ij,jk->ik", x, y)', DTypeError)
-    operands = (
-        tuple(operands[0]) if len(operands) == 1 and isinstance(operands[0], list) else operands
-    )
-    return einsum_of(list(operands), subscripts=subscripts)
+    listed = len(operands) == 1 and isinstance(operands[0], list)
+    return einsum_of(operands[0] if listed else list(operands), subscripts=subscripts)
 
 
 @primitive(type="einsum", title="Einsum")

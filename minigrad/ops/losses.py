@@ -154,13 +154,10 @@ def misnamed(shape, target, axis):
     if dtype.kind in "iu" and fits(target_shape, rows):
         return None
     advice = f"integers of shape {list(rows)}"
+    column = len(target_shape) == len(shape) and 1 in target_shape
     if fits(target_shape, shape):  # one truth value, or one share, for each class
         advice += f": labels.argmax(axis={axis}); cross_entropy takes probabilities, too: labels.astype(float)"
-    elif (
-        len(target_shape) == len(shape)
-        and 1 in target_shape
-        and np.prod(target_shape) == np.prod(rows)
-    ):
+    elif column and np.prod(target_shape) == np.prod(rows):
         advice += f": labels.reshape({', '.join(map(str, rows))})" + ".astype(int)" * (
             dtype.kind not in "iu"
         )

@@ -186,8 +186,7 @@ def conv_transpose2d(x, w, b=None, *, stride=1, padding=0, output_padding=0, dil
 
 def transposed_shape(x, w, groups, *how):
     """The shape of a `conv_transpose2d`; ``how``: stride, padding, dilation, output padding."""
-    sides = zip(x.shape[2:], w.shape[2:], *map(pair, how), strict=True)
-    sides = list(sides)
+    sides = list(zip(x.shape[2:], w.shape[2:], *map(pair, how), strict=True))
     size = [(n - 1) * s - 2 * p + d * (k - 1) + extra + 1 for n, k, s, p, d, extra in sides]
     if any(extra >= max(s, 1) for _, _, s, _, _, extra in sides):
         raise ValueError(

@@ -441,7 +441,7 @@ STATIC = [
         "static.backward.sub_blocks",
         (
             "unused carried values have no zero",
-            'ops.append(Operator("fill_zeros_like", {"x": [name]}, {"out": [local(name)]}, {}, "backward"))',
+            'ops.append(backward_op("fill_zeros_like", name, local(name)))',
             "pass",
         ),
     ),

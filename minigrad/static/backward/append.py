@@ -16,7 +16,7 @@ from ...primitives.arguments import ByName
 from ..program.block import Block
 from ..program.infer import infer_outputs
 from ..program.op_info import CONTROL
-from ..program.operator import Operator, Ops
+from ..program.operator import Operator, Ops, backward_op
 from ..program.variable import plain_variable
 
 # -- into the block ------------------------------------------------------------------------
@@ -106,9 +106,8 @@ def with_casts(
                 if like is not None and wide is not None and like.dtype != wide:
                     names[j] = wider = before_cast(name)
                     block.vars[wider] = plain_variable(block, wider, like.shape, wide, False)
-                    slots = {"x": [wider]}, {"out": [name]}
-                    attrs = {"dtype": like.dtype.name}
-                    casts.append(Operator("cast", *slots, attrs, "backward").at(op))
+                    cast = backward_op("cast", wider, name, {"dtype": like.dtype.name})
+                    casts.append(cast.at(op))
         yield op
         yield from casts
 

@@ -70,15 +70,10 @@ def append_backward(
         )
         names = free_names(block.program.blocks)
         job = BackwardJob(block, wanted, no_grad, names, trace, callbacks)
-        seed = Operator(
-            "fill_constant", {}, {"out": [job.grad_name(loss.name)]}, _seed_attrs(loss), "loss"
-        )
-        job.build([(loss.name, _at_maker(block, loss.name, seed))], checkpoints)
+        job.build([(loss.name, _seed_op(job, loss, None))], checkpoints)
         job.append()
-        gradients = (
-            (v, block.vars.get(names[v.name])) for v in parameters if v.name in job.reached
-        )
-        return [(v, g) for v, g in gradients if g is not None]
+        reached = [v for v in parameters if v.name in job.reached]
+        return [(v, g) for v in reached if (g := block.vars.get(names[v.name])) is not None]
 
 
 def gradients(
@@ -148,21 +143,14 @@ def _seed_op(job: BackwardJob, target: Variable, seed: Any) -> Operator:
     elif -1 in target.shape:
         seed_op = Operator("fill_ones_like", {"x": [target.name]}, out, {}, "loss")
     else:
-        seed_op = Operator("fill_constant", {}, out, _seed_attrs(target), "loss")
-    return _at_maker(job.block, target.name, seed_op)
-
-
-def _seed_attrs(loss: Variable) -> dict[str, Any]:
-    attrs = {"shape": loss.shape, "value": 1.0, "dtype": loss.dtype.name}
-    return {k: v for k, v in attrs.items() if (k, v) not in (("shape", ()), ("dtype", "float64"))}
-
-
-def _at_maker(block: Block, name: str, op: Operator) -> Operator:
-    """The operator, with the user's line of the one that made ``name``."""
-    for maker in reversed(block.ops):
-        if name in maker.output_names:
-            return op.at(maker)
-    return op
+        attrs = {"shape": target.shape, "value": 1.0, "dtype": target.dtype.name}
+        usual = ("shape", ()), ("dtype", "float64")
+        attrs = {k: v for k, v in attrs.items() if (k, v) not in usual}
+        seed_op = Operator("fill_constant", {}, out, attrs, "loss")
+    for maker in reversed(job.block.ops):  # whose line the seed has, too
+        if target.name in maker.output_names:
+            return seed_op.at(maker)
+    return seed_op
 
 
 # -- pass 1 to 3: what is asked ------------------------------------------------------------
@@ -177,7 +165,7 @@ def check_loss(loss: Any) -> Block:
         what = f"append_backward starts from a Variable, not from {describe(loss)}"
         raise wrong(what, repair)
     block = loss.program.current_block()
-    if loss.shape not in ((), (1,)) and not all(n == 1 for n in loss.shape):
+    if any(n != 1 for n in loss.shape):
         what = f"the loss must be one number, but {loss!r} has the shape {list(loss.shape)}"
         advice = f"reduce it first ({loss.name}.mean() or .sum()), or use static.gradients with target_gradients"
         raise wrong(what, advice)
@@ -244,13 +232,11 @@ class BackwardJob:
         self, seeds: list[tuple[str, Operator]], checkpoints: Iterable[Any] | None = None
     ) -> None:
         """Run the passes up to, but not including, appending."""
-        forward = self.block.ops
+        block, forward = self.block, self.block.ops
         # a target that is cut hands nothing on; if all are cut, the seeds say what was asked
         seeds = [(n, op) for n, op in seeds if n not in self.no_grad] or seeds
         self.targets = [n for n, _ in seeds]
-        path = find_op_path(
-            self.block, forward, self.targets, self.wanted, self.no_grad, self.pruned
-        )
+        path = find_op_path(block, forward, self.targets, self.wanted, self.no_grad, self.pruned)
         differentiated = [*self.targets, *chain.from_iterable(names for _, (names, _) in path)]
         self.reached = self.wanted.intersection(differentiated)
         self.names.name_all(differentiated)
@@ -258,14 +244,14 @@ class BackwardJob:
         self.grad_of = self.names.sources()
         self._show("raw")
         if checkpoints is not None:
-            self.ops = recompute_segments(self.block, self.ops, checkpoints)
+            self.ops = recompute_segments(block, self.ops, checkpoints)
             self._show("recomputed")
-        self.ops = add_up_repeated_gradients(self.ops, self.block.idx)
+        self.ops = add_up_repeated_gradients(self.ops, block.idx)
         self._show("added up")
         self.ops = fill_missing_gradients(self.ops, self.grad_of)
-        self.ops = without_unread(self.block, self.ops, self.reached, self.names)
+        self.ops = without_unread(block, self.ops, self.reached, self.names)
         self._show("zeros filled in")
-        check_overwritten(self.block, self.ops)
+        check_overwritten(block, self.ops)
 
     def append(self) -> None:
         """Append the operators, create their variables, call the callbacks."""

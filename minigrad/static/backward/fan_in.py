@@ -9,7 +9,7 @@ from typing import Any
 
 from ...grad_names import GRAD, part
 from ..program.op_info import find_info
-from ..program.operator import Operator, Ops
+from ..program.operator import Operator, Ops, backward_op
 
 #: where a gradient is written: the operator, one of its lists of names, the place in it
 Writer = tuple[Operator, list[str], int]
@@ -69,8 +69,7 @@ def read_zeros(made: list[Operator], start: int, name: str, gradient: str) -> No
     for op in made[start:]:
         for slot, names in op.inputs.items():
             op.inputs[slot] = [zeros if n == gradient else n for n in names]
-    slots = {"x": [name]}, {"out": [zeros]}
-    made.insert(start, Operator("fill_zeros_like", *slots, {}, "backward").at(made[start]))
+    made.insert(start, backward_op("fill_zeros_like", name, zeros).at(made[start]))
 
 
 def fill_missing_gradients(ops: list[Operator], grad_of: dict[str, str]) -> list[Operator]:
@@ -86,8 +85,7 @@ def fill_missing_gradients(ops: list[Operator], grad_of: dict[str, str]) -> list
         for names in op.inputs.values():
             for name in names:
                 if name in unmade:
-                    slots = {"x": [grad_of[name]]}, {"out": [name]}
-                    out.append(Operator("fill_zeros_like", *slots, {}, "backward").at(op))
+                    out.append(backward_op("fill_zeros_like", grad_of[name], name).at(op))
                     unmade.remove(name)
         out.append(op)
         for names in op.outputs.values():

@@ -123,9 +123,7 @@ def _flows(
         outputs_of = op.outputs
         if has_blocks(op.type):
             through_blocks[k] = connections(block, op, no_grad)
-            reached = [
-                o for o, behind in through_blocks[k].items() if not behind.isdisjoint(inputs)
-            ]
+            reached = [o for o, at in through_blocks[k].items() if not at.isdisjoint(inputs)]
             reaching.update(o for o in reached if o not in no_grad)
             continue
         for slot in results:
@@ -189,9 +187,7 @@ def dependence(body: Block, sources: Iterable[str], no_grad: Collection[str]) ->
 def over_all_steps(op: Operator, behind: Behind) -> Behind:
     """Carried value → what it depends on after any number of steps, itself included."""
     carried = op.attrs["carried"]
-    after = {
-        c: {c} | behind.get(n, set[str]()) for c, n in zip(carried, op.attrs["next"], strict=True)
-    }
+    after = {c: {c} | behind.get(n, set()) for c, n in zip(carried, op.attrs["next"], strict=True)}
     for middle in carried:  # every way over this value becomes a step
         for c in carried:
             if middle in after[c]:

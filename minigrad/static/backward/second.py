@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from ...grad_names import EMPTY, SCOPES, GradNames, whole
 from ..program.block import Block
 from ..program.control_flow import captured
+from ..program.infer import variables_of
 from ..program.op_info import CONTROL, op_info
-from ..program.operator import Operator
+from ..program.operator import Operator, backward_op
 from ..program.transform import copy_into, needed_ops
 from ..program.variable import Variable
 from ..run.kernels import run_grad_op
@@ -33,10 +34,7 @@ def written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[str, s
     program.blocks[block.idx] = scratch
     try:
         with program.block_guard(scratch), program.role_guard("backward"):
-            slots = {
-                s: [block.var(n) for n in names if n != EMPTY] for s, names in op.inputs.items()
-            }
-            results = run_grad_op(rules, slots, op.attrs, op.outputs)
+            results = run_grad_op(rules, variables_of(block, op), op.attrs, op.outputs)
     finally:
         program.blocks[block.idx] = block
     alias: dict[str, str] = {}
@@ -63,9 +61,7 @@ def expand_grad_op(
     ready: list[str] = []
     for name, inner in alias.items():
         if name in have:
-            copy = Operator(
-                "assign", {"x": [grad_name(name)]}, {"out": [grad_name(inner)]}, {}, "backward"
-            )
+            copy = backward_op("assign", grad_name(name), grad_name(inner))
             copy.copy_of = op
             operators.append(copy.at(op))
             ready.append(inner)
@@ -93,9 +89,7 @@ def without_unread(
     kept = outputs_of(needed)
     made = {*kept, *map(whole, kept)}
     for name in outputs_of(ops):
-        if (
-            name not in made and grads.get(name) not in made
-        ):  # a gradient is declared like its variable
+        if made.isdisjoint({name, grads.get(name)}):  # a gradient is declared like its variable
             block.vars.pop(name, None)
     return needed
 
@@ -134,8 +128,7 @@ def _branch(block: Block, op: Operator, prefix: str, attr: str) -> tuple[Block, 
     _copy_nest(branch, program.blocks[grad.forward_block], operators, blocks, {})
     for local, gradient in zip(op.attrs[f"{prefix}_seeds"], op.inputs["out_grad"], strict=True):
         if local != EMPTY:
-            slots = {"x": [gradient]}, {"out": [names[local]]}
-            branch.ops.append(Operator("assign", *slots, {}, "backward").at(op))
+            branch.ops.append(backward_op("assign", gradient, names[local]).at(op))
     _copy_nest(branch, grad, operators, blocks, names)
     for copy in operators.values():
         copy.forward_op = operators.get(id(copy.forward_op), copy.forward_op)

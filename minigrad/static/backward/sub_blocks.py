@@ -15,7 +15,7 @@ from ...errors import ProgramError, told
 from ...grad_names import EMPTY, GradNames, part
 from ...primitives.arguments import Attrs
 from ..program.block import Block
-from ..program.operator import Operator
+from ..program.operator import Operator, backward_op
 from ..program.variable import Variable
 from .append import append_to_block
 from .fan_in import add_up_repeated_gradients, fill_missing_gradients
@@ -162,9 +162,7 @@ def _grad_block(
     written = {n for op in ops for n in op.output_names} | set(names)
     for name in sorted(wanted):
         if local(name) not in written:
-            ops.append(
-                Operator("fill_zeros_like", {"x": [name]}, {"out": [local(name)]}, {}, "backward")
-            )
+            ops.append(backward_op("fill_zeros_like", name, local(name)))
     grad_block.written.update(names)
     append_to_block(grad_block, ops, names_here.sources(), job.callbacks)
     return grad_block, names, local

@@ -194,9 +194,7 @@ class Block:
         for name in list(self.vars)[variables:]:
             del self.vars[name]
         written = {n for op in self.ops for n in op.output_names}
-        self.written = {
-            n for n in self.written if n in self.vars and (n not in dropped or n in written)
-        }
+        self.written = (self.written & self.vars.keys()) - (dropped - written)
 
     def __getattr__(self, name: str) -> Any:
         raise missing("a Block", name, TABLES["Block"], self)
@@ -211,6 +209,5 @@ COMPARED = (int, float, str, tuple)
 
 
 def _is_default(value: Any, default: Any) -> bool:
-    return value is default or (
-        type(value) is type(default) and isinstance(value, COMPARED) and value == default
-    )
+    alike = type(value) is type(default) and isinstance(value, COMPARED)
+    return value is default or (alike and value == default)

@@ -55,7 +55,7 @@ def infer_outputs(block: Block, op: Operator) -> None:
     if info.is_grad:
         if all(n == EMPTY or block.has_var(n) for n in op.output_names):
             return
-        types = _computed_types(op, primitive, _variables(block, op), is_grad=True)
+        types = _computed_types(op, primitive, variables_of(block, op), is_grad=True)
         pairs = list(zip(op.output_names, types, strict=True))
     else:
         types, stop = _output_types(block, op, primitive)
@@ -68,7 +68,7 @@ def infer_outputs(block: Block, op: Operator) -> None:
             _declare(block, op, name, shape, dtype, stop or dtype.kind != "f")
 
 
-def _variables(block: Block, op: Operator) -> Variables:
+def variables_of(block: Block, op: Operator) -> Variables:
     """The inputs by slot."""
     return {s: [block.var(n) for n in names if n != EMPTY] for s, names in op.inputs.items()}
 
@@ -141,7 +141,7 @@ def _output_types(block: Block, op: Operator, p: Primitive) -> tuple[list[Type],
     asked = tuple(key) if known else None
     types = None if asked is None else _FOUND.get(asked)
     if types is None:
-        types = _computed_types(op, p, _variables(block, op))
+        types = _computed_types(op, p, variables_of(block, op))
         if isinstance(axis := op.attrs.get("axis"), list):  # which this kernel takes
             op.attrs["axis"] = tuple(axis)
         if asked is not None:

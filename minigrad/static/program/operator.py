@@ -133,3 +133,8 @@ class Operator:
 
 
 Ops = Sequence[Operator]
+
+
+def backward_op(kind: str, x: str, out: str, attrs: Attrs | None = None) -> Operator:
+    """An operator of the backward part that makes one value from one."""
+    return Operator(kind, {"x": [x]}, {"out": [out]}, attrs, "backward")

@@ -314,10 +314,8 @@ def data(name: str, shape: Iterable[int | None], dtype: Any = np.float64) -> Var
     if known.kind not in "fiub":
         what = f"data {name!r}: a program computes with numbers and truth values, not with "
         raise wrong(f"{what}{dtype!r}", "dtype='float64', 'float32', 'int64' or 'bool'")
-    program = default_program()
-    return program.global_block().create_var(
-        name, map(int, sizes), known, is_data=True, derived_stop=True
-    )
+    block = default_program().global_block()
+    return block.create_var(name, map(int, sizes), known, is_data=True, derived_stop=True)
 
 
 def parameter(name: str, init: Any, trainable: bool = True) -> Variable:

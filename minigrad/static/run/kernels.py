@@ -79,9 +79,8 @@ def run_grad_op(p: Primitive, slots: Values, attrs: Attrs, asked: Container[str]
     gradients: ByName = {}
     for rule in p.wanted_rules(wanted_inputs):
         result = rule.function(*(_argument(p, r, slots, attrs) for r in rule.reads))
-        gradients.update(
-            zip(rule.inputs, result, strict=True) if rule.joint else [(rule.inputs[0], result)]
-        )
+        found = result if rule.joint else [result]
+        gradients.update(zip(rule.inputs, found, strict=True))
     out: Values = {}
     for s in wanted_inputs:
         value = gradients[s]

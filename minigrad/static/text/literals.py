@@ -103,11 +103,8 @@ def _array(dtype: str, shape: Any, data: Any) -> Any:
 
 def check_shape(shape: Any, smallest: int = 0, itemsize: int = 8, limit: int = LIMIT) -> None:
     """Errors: `ValueError` unless this is a list of sizes, of an array within the limit."""
-    if (
-        not isinstance(shape, list)
-        or len(shape) > 32
-        or not all(type(n) is int and n >= smallest for n in shape)
-    ):
+    listed = isinstance(shape, list) and len(shape) <= 32
+    if not listed or not all(type(n) is int and n >= smallest for n in shape):
         raise ValueError(f"{shape!r:.80} is no shape")
     size = math.prod(max(n, 1) for n in shape) * itemsize
     if size > limit:

@@ -358,11 +358,9 @@ def _append(block: Block, line: str, role: str) -> None:
         block.vars.update(gradients)
         block.ops.append(op)
         block.written.update(op.output_names)
-        if (
-            info.forward is None
-            and not info.is_grad
-            and all(block.var(n).stop_gradient for n in _handed_in(op))
-        ):
+        handed_in = [n for slot in ("x", "params", "seq") for n in op.inputs.get(slot, ())]
+        through = info.forward is None and not info.is_grad
+        if through and all(block.var(n).stop_gradient for n in handed_in):
             for name in op.output_names:
                 block.vars[name]._derived_stop = True
     else:
@@ -387,10 +385,6 @@ def _enter_rows(rows: list[str], info: OpInfo, places: Any) -> None:
         entries = sorted(place.items(), key=lambda e: order.index(e[0]) if e[0] in order else -1)
         place.clear()
         place.update(entries)
-
-
-def _handed_in(op: Operator) -> list[str]:
-    return [n for slot in ("x", "params", "seq") for n in op.inputs.get(slot, ())]
 
 
 def _enter(place: ByName, key: str, value: Any) -> None:
@@ -425,9 +419,8 @@ def _split(text: str) -> list[tuple[str, list[str]]]:
 
 
 def _names(text: str) -> list[str]:
-    names = (
-        [n.strip() for n in text[1:-1].split(",") if n.strip()] if text.startswith("[") else [text]
-    )
+    listed = text[1:-1].split(",") if text.startswith("[") else [text]
+    names = [n.strip() for n in listed if n.strip()]
     for name in names:
         if name != EMPTY:
             check_name(name)
