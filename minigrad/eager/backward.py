@@ -40,6 +40,7 @@ last_start: tuple[Any, int, Any] = (None, 0, None)
 _depth = 0  #: how many walks are under way, one within a rule or a hook of another
 next_epoch = count(1).__next__
 by_seq = attrgetter("seq")
+Roots = list[tuple[Any, Any]]  #: edges, each with what arrives there
 REMEMBERED_NODES = 256  #: `mg.why` can look back at graphs up to this size
 
 
@@ -114,7 +115,7 @@ def grad(
 
 
 def _walk(
-    roots: list[tuple[Any, Any]], inputs: list[Any] | None, retain: bool, create: bool, write: bool
+    roots: Roots, inputs: list[Any] | None, retain: bool, create: bool, write: bool
 ) -> list[Any]:
     """Run backward from edges with their seeds, to all leaves or to some inputs; returns the gradients of these."""
     global _depth, last_start
@@ -144,7 +145,7 @@ def _walk(
             walk.clear()
 
 
-def discovered(roots: list[tuple[Any, Any]]) -> tuple[list[Any], list[Any], bool]:
+def discovered(roots: Roots) -> tuple[list[Any], list[Any], bool]:
     """Every node below some edges, oldest first; the AccumulateGrads; whether one of them has a hook."""
     epoch = next_epoch()
     order: list[Any] = []
@@ -166,7 +167,7 @@ def discovered(roots: list[tuple[Any, Any]]) -> tuple[list[Any], list[Any], bool
     return order, ends, Hooks.asked and any(n.hooks is not None for n in order + ends)
 
 
-def _run(order: list[Any], ends: list[Any], roots: list[tuple[Any, Any]], retain: bool) -> None:
+def _run(order: list[Any], ends: list[Any], roots: Roots, retain: bool) -> None:
     """Backward as it usually is: nobody looks at a gradient on its way, and leaves get arrays."""
     if order and newest_change() > order[0].seq:
         check_versions(order)
@@ -216,7 +217,7 @@ def edge_of(tensor: Any, what: str) -> Any:
     return edge.accumulator(tensor) if edge.__class__ is Leaf else edge
 
 
-def roots_of(outputs: Any, seeds: Any, create: bool) -> list[tuple[Any, Any]]:
+def roots_of(outputs: Any, seeds: Any, create: bool) -> Roots:
     """The edge of each output, with its seed: an array, or a Tensor to ``create`` a graph."""
     if outputs.__class__ is Tensor and seeds is None and not create:
         unit, edge = _UNITS.get(outputs._data.__class__), outputs._node
@@ -297,7 +298,7 @@ class Walk:
         self.retained: list[tuple[Tensor, Any]] = []
         self.captured: list[Any] = [None] * len(targets or ())
 
-    def run(self, roots: list[tuple[Any, Any]]) -> None:
+    def run(self, roots: Roots) -> None:
         """Run every node, newest first; a leaf right behind its last user."""
         if self.targets is not None:
             self.runs = self._on_the_way()

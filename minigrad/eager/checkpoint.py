@@ -6,6 +6,7 @@ number.  When backward asks for the first one, the function runs once more, and 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import GradError, told, user_line
@@ -15,7 +16,7 @@ from .mode import enable_grad, saved_tensors_hooks
 from .tensor import Tensor
 
 
-def checkpoint(function: Function, *args: Any) -> Any:
+def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
     """Run ``function(*args)`` and keep nothing; backward runs it again to get the values it needs.
 
     Saves memory for time.  ``function`` must compute the same each time (seed its random numbers).

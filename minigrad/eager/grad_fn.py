@@ -24,6 +24,7 @@ from ..primitives.arguments import Function, Names
 from ..primitives.registry import Primitive
 
 _next_key = count(1).__next__
+Functions = dict[int, Function]  #: hooks by the number of their handle
 
 
 class Hooks:
@@ -35,14 +36,14 @@ class Hooks:
     def __init__(self) -> None:
         Hooks.asked = True
         # output index → hooks on that output's gradient; the tensor that wants `.grad`
-        self.tensor: dict[int, dict[int, Function]] = {}
+        self.tensor: dict[int, Functions] = {}
         self.retained: dict[int, weakref.ref[Any]] = {}
-        self.pre: dict[int, Function] = {}
-        self.post: dict[int, Function] = {}
-        self.accumulated: dict[int, Function] = {}  # of a leaf, behind its new `.grad`
+        self.pre: Functions = {}
+        self.post: Functions = {}
+        self.accumulated: Functions = {}  # of a leaf, behind its new `.grad`
         self.change = False  # whether a gradient that passed may be another one behind it
 
-    def add(self, functions: dict[int, Function], hook: Function) -> HookHandle:
+    def add(self, functions: Functions, hook: Function) -> HookHandle:
         """Let a function see, and change, what passes."""
         handle = HookHandle(functions, hook)
         self.change = True
@@ -52,7 +53,7 @@ class Hooks:
 class HookHandle:
     """Removes a hook: ``handle.remove()``, or use it as a context manager."""
 
-    def __init__(self, hooks: dict[int, Function], hook: Function) -> None:
+    def __init__(self, hooks: Functions, hook: Function) -> None:
         if not callable(hook):
             what = f"a hook is a function, not {describe(hook)}"
             raise refusal(what, "the function itself, without parentheses", DTypeError)
@@ -302,9 +303,7 @@ class Packed:
 
     __slots__ = ("dtype", "shape", "unpack", "value")
 
-    def __init__(
-        self, array: Any, pack: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]
-    ) -> None:
+    def __init__(self, array: Any, pack: Function, unpack_hook: Function) -> None:
         self.shape, self.dtype, self.unpack = array.shape, array.dtype, unpack_hook
         self.value = pack(np.asarray(array))
 

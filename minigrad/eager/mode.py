@@ -23,8 +23,8 @@ class Mode:
 
     grad: bool = True
     anomaly: bool = False
-    saved_hooks: tuple[Callable[[Any], Any], Callable[[Any], Any]] | None = None
-    recorder: Callable[..., None] | None = None
+    saved_hooks: tuple[Function, Function] | None = None
+    recorder: Function | None = None
 
 
 GRAD = Mode()  #: the usual mode; the fast path of every op is ``mode is GRAD``
@@ -212,7 +212,7 @@ class recorded(_Switch):
     ['mul', 'reduce_sum']
     """
 
-    def __init__(self, recorder: Callable[..., None]) -> None:
+    def __init__(self, recorder: Function) -> None:
         super().__init__()
         self.changes = {"recorder": recorder}
 

@@ -26,7 +26,6 @@ get their names, and their defaults, when the code is there.  The slots of a nod
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from itertools import combinations
 from types import FunctionType
 from typing import Any
@@ -35,7 +34,7 @@ import numpy as np
 
 from ..errors import RuleError, describe, op_error, refusal
 from ..ops.shape import sum_to, unbroadcast
-from ..primitives.arguments import REQUIRED, Args, Attrs, ByName, Value, frozen
+from ..primitives.arguments import REQUIRED, Args, Attrs, ByName, Function, Value, frozen
 from ..primitives.dispatch import EAGER, FIRST_CALL, answer, check_finite
 from ..primitives.registry import STARRED, Primitive, Rule, by_position, of_package
 from .grad_fn import FEW_BYTES, FREED, AccumulateGrad, Leaf, Node, Output, Packed, Several, next_seq
@@ -508,7 +507,7 @@ def is_foreign(values: Any) -> bool:
     return any(isinstance(v, Value) and not isinstance(v, Tensor) for v in values)
 
 
-def any_tensor(values: tuple[Any, ...]) -> bool:
+def any_tensor(values: Args) -> bool:
     """Whether there is a Tensor among some values: one of a subclass, or in a list."""
     return any(isinstance(v, Tensor) for v in values)
 
@@ -540,7 +539,7 @@ def observe(mode: Mode, node: Node, args: Args, attrs: Attrs, outs: list[Any]) -
         node._hooks()
 
 
-def packed(value: Any, *hooks: Callable[[Any], Any]) -> Any:
+def packed(value: Any, *hooks: Function) -> Any:
     """A saved value, or a list of them, as `saved_tensors_hooks` wants it kept."""
     if isinstance(value, list):
         return [packed(v, *hooks) for v in value]
@@ -569,7 +568,7 @@ def outs_of(node: Any, values: list[Any]) -> list[Any]:
 
 
 _HELPERS: ByName = {
-    "AccumulateGrad": AccumulateGrad, "FREED": FREED, "GRAD": GRAD, "Leaf": Leaf, "Output": Output,
+    "FREED": FREED, "GRAD": GRAD, "Leaf": Leaf, "Output": Output,
     "FEW_BYTES": FEW_BYTES, "REQUIRED": REQUIRED, "Tensor": Tensor, "Value": Value,
     "ndarray": np.ndarray, "_MUTABLE": MUTABLE, "_any_tensor": any_tensor,
     "_array": an_array, "_attach": attach, "_cut": _cut, "_foreign": is_foreign, "_frozen": frozen,

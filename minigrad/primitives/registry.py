@@ -25,7 +25,7 @@ This module imports nothing of minigrad but its errors, what a call's arguments 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from keyword import iskeyword
 from types import FunctionType
@@ -74,7 +74,7 @@ class Primitive(Arguments):
     node_class: Any = None  # of its nodes; the eager engine makes it with the first one
     doc: str = ""
 
-    def grad(self, joint: Function | None = None, /, **rules: Any) -> Any:
+    def grad(self, joint: Callable[..., Any] | None = None, /, **rules: Any) -> Any:
         """Declare gradients: one keyword per input, or one function for all inputs that share work.
 
         A joint function returns one gradient per input, in order, None where there is none.  A rule that is one call
@@ -169,7 +169,7 @@ class Primitive(Arguments):
         return f"<primitive {self.type}>"
 
 
-def primitive(kernel: Function | None = None, /, **options: Any) -> Any:
+def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Turn a NumPy function into a primitive and enter it in the registry.
 
     Options: ``type`` (its name in programs, the function's own by default), ``outputs`` (names, if there are several),
@@ -278,7 +278,7 @@ def _same_definition(old: Function, new: Function) -> bool:
     return len(places) == 1 and new.__module__ == "__main__" and "<" not in new.__qualname__
 
 
-def elementwise(kernel: Function | None = None, /, **options: Any) -> Any:
+def elementwise(kernel: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """`primitive` for functions that broadcast: each gradient is summed back to its input's shape.
 
     >>> from minigrad.primitives.registry import REGISTRY, elementwise

@@ -28,24 +28,19 @@ OPERATORS = {
 
 #: operators that Python tries on the right operand: ``2 * x``
 REFLECTED = {
-    "__radd__": "add", "__rsub__": "sub", "__rmul__": "mul", "__rtruediv__": "div",
-    "__rpow__": "pow", "__rmatmul__": "matmul", "__rmod__": "mod", "__rfloordiv__": "floor_divide",
-    "__rand__": "logical_and", "__ror__": "logical_or", "__rxor__": "logical_xor",
-}  # fmt: skip
+    f"__r{name}__": OPERATORS[f"__{name}__"]
+    for name in str.split("add sub mul truediv pow matmul mod floordiv and or xor")
+}
 
 #: functions that are methods, too, under the same name
-METHODS = [
-    "abs", "sign", "sqrt", "square", "reciprocal", "exp", "expm1", "log", "log1p", "log2", "log10", "logaddexp",
-    "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh", "sinh", "cosh", "tanh",
-    "sigmoid", "relu", "leaky_relu", "elu", "softplus", "gelu", "silu", "erf", "clip", "nan_to_num", "isnan",
-    "isinf", "isfinite", "maximum", "minimum", "floor", "round", "pow", "mod", "floor_divide", "add", "sub",
-    "mul", "div", "neg", "sum", "mean", "prod", "max", "min", "var", "std", "norm", "logsumexp", "cumsum",
-    "cumprod", "any", "all", "argmax", "argmin", "reshape", "permute_dims", "moveaxis", "transpose", "swapaxes",
-    "expand_dims", "squeeze", "broadcast_to", "flatten", "split", "unbind", "tile", "flip", "roll", "tril",
-    "triu", "diagonal", "clone", "matmul", "dot", "outer", "trace", "inv", "det", "take", "take_along_axis",
-    "softmax", "log_softmax", "astype", "sort", "topk", "ceil", "argsort", "pad", "index_add", "scatter_add",
-    "solve", "cholesky",
-]  # fmt: skip
+METHODS = str.split("""
+    abs sign sqrt square reciprocal exp expm1 log log1p log2 log10 logaddexp sin cos tan asin acos atan atan2 asinh
+    acosh atanh sinh cosh tanh sigmoid relu leaky_relu elu softplus gelu silu erf clip nan_to_num isnan isinf
+    isfinite maximum minimum floor round pow mod floor_divide add sub mul div neg sum mean prod max min var std norm
+    logsumexp cumsum cumprod any all argmax argmin reshape permute_dims moveaxis transpose swapaxes expand_dims
+    squeeze broadcast_to flatten split unbind tile flip roll tril triu diagonal clone matmul dot outer trace inv det
+    take take_along_axis softmax log_softmax astype sort topk ceil argsort pad index_add scatter_add solve cholesky
+""")
 
 
 class Operators(Value):

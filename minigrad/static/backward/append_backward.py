@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -25,7 +25,7 @@ from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable
 from .append import Callback, append_to_block
 from .fan_in import add_up_repeated_gradients, fill_missing_gradients, read_zeros
-from .grad_ops import default_grad_op, make_grad_ops, plain_primitive
+from .grad_ops import GradName, default_grad_op, make_grad_ops, plain_primitive
 from .op_path import Flow, Path, find_op_path
 from .overwritten import check_overwritten
 from .recompute import recompute_segments
@@ -224,7 +224,7 @@ class BackwardJob:
     targets: list[str] = field(default_factory=list)
 
     @property
-    def grad_name(self) -> Callable[[str], str]:
+    def grad_name(self) -> GradName:
         """Name of a variable → name of its gradient."""
         return self.names.__getitem__
 

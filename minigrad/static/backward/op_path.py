@@ -91,13 +91,13 @@ def _left_out(
 
 def _flows(
     block: Block, ops: Ops, wanted: set[str], no_grad: set[str]
-) -> tuple[Flows, dict[int, dict[str, set[str]]]]:
+) -> tuple[Flows, dict[int, Behind]]:
     """For each operator the inputs through which gradients flow to something wanted; `connections` of control flow."""
     reaching = set(floating(block, wanted - no_grad))
     slots: dict[str, tuple[Names, Names]] = {}
     own, find = block.vars, block.find_var
     flows: Flows = []
-    through_blocks: dict[int, dict[str, set[str]]] = {}
+    through_blocks: dict[int, Behind] = {}
     for k, op in enumerate(ops):
         known = slots.get(op.type)
         if known is None:
@@ -158,7 +158,7 @@ def _why_not(op: Operator, flow: Flow | None, used: bool, no_grad: set[str]) -> 
 Behind = dict[str, set[str]]  #: name → the sources that its value depends on, by way of gradients
 
 
-def connections(block: Block, op: Operator, no_grad: Collection[str]) -> dict[str, set[str]]:
+def connections(block: Block, op: Operator, no_grad: Collection[str]) -> Behind:
     """Differentiable output → the inputs that its gradient flows to."""
     inputs = {n for n in differentiable_inputs(block, op) if n not in no_grad}
     results = flow_slots(op.type)[1]

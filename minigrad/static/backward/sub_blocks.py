@@ -7,7 +7,7 @@ nest has a gradient in each of its blocks and no two of them meet by accident.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Container
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from ..program.operator import Operator, backward_op
 from ..program.variable import Variable
 from .append import append_to_block
 from .fan_in import add_up_repeated_gradients, fill_missing_gradients
+from .grad_ops import GradName
 from .op_path import dependence, find_op_path, over_all_steps
 from .overwritten import check_overwritten
 from .second import without_unread
@@ -75,7 +76,7 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
 
 
 def _those(
-    naming: Callable[[str], str], names: list[str], keys: list[str], wanted: Container[str]
+    naming: GradName, names: list[str], keys: list[str], wanted: Container[str]
 ) -> list[str]:
     """The gradients of the names whose keys are wanted; `EMPTY` in the places of the others."""
     pairs = zip(names, keys, strict=True)
@@ -132,7 +133,7 @@ def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
 
 def _grad_block(
     job: BackwardJob, body: Block, seeds: list[str], wanted: set[str]
-) -> tuple[Block, list[str], Callable[[str], str]]:
+) -> tuple[Block, list[str], GradName]:
     """The block of grad ops of a block: the gradients of ``seeds`` are given, those of ``wanted`` are made.
 
     Returns the block, under which names the seeds are given, and how gradients are named in it.

@@ -105,7 +105,7 @@ class Block:
         type: str,
         inputs: dict[str, Any] | None = None,
         outputs: dict[str, Any] | None = None,
-        attrs: Attrs | None = None,
+        attrs: dict[str, Any] | None = None,
         role: str | None = None,
     ) -> Operator:
         """Append an operator by slots; variables that its outputs name and that do not exist yet are created.

@@ -5,7 +5,7 @@ One rule is one function ``(program) -> None``; `RULES` is the list.  All are li
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from ...errors import ProgramError, did_you_mean
@@ -214,7 +214,7 @@ def operators_fit(program: Program) -> None:
             info = op_info(op.type)
             bind_slots(info, op.inputs, op.outputs, op.attrs)
         except ProgramError as error:
-            raise ProgramError(f"block {block.idx}, #{k} {op.type}: {error}") from None
+            raise ProgramError(f"block {block.idx}, #{k}: {error}") from None
         if op.role not in ROLES:
             fail(*place, f"{op.role!r} is no role{did_you_mean(str(op.role), ROLES)}")
         if not op.outputs:
@@ -278,7 +278,7 @@ def start_values_fit(program: Program) -> None:
             raise ProgramError(f"the start value of {var!r} is {value.dtype}{list(value.shape)}")
 
 
-RULES: tuple[Callable[[Program], None], ...] = (
+RULES = (
     root_comes_first, names_are_plain, operators_fit, blocks_have_one_holder,
     control_flow_fits, written_before_read, start_values_fit,
 )  # fmt: skip

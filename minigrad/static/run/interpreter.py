@@ -6,7 +6,6 @@ finds them.  A grad block runs in a Scope inside the one of the step it belongs 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from ...errors import MinigradError, ProgramError, describe, wrong
 from ...grad_names import EMPTY, GRAD
 from ...ops.shape import Array
-from ...primitives.arguments import ByName
+from ...primitives.arguments import ByName, Function
 from ...primitives.dispatch import check_finite
 from ..program.arguments import unwritten
 from ..program.block import Block
@@ -276,7 +275,7 @@ def _grad_scope(run: Run, forward: Scope, block: Block) -> Scope:
 
 
 #: how control flow is carried out
-HANDLERS: dict[str, Callable[[Run, Operator, Scope], None]] = {
+HANDLERS: dict[str, Function] = {
     "cond": run_cond, "cond_grad": run_cond_grad, "while": run_while, "while_grad": run_loop_grad,
     "recurrent": run_recurrent, "recurrent_grad": run_loop_grad,
 }  # fmt: skip

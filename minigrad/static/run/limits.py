@@ -45,7 +45,7 @@ def _last(shape: Shape) -> Shape:
 
 
 #: products that an operator makes: a factor and the axis of it that stays, the other and its axis
-_PRODUCTS: dict[str, list[tuple[str, Callable[[Shape], Shape], str, Callable[[Shape], Shape]]]] = {
+_PRODUCTS: dict[str, Any] = {
     "matmul": [("x", _rows, "y", lambda shape: _last(shape[1:]))],
     "matmul_nt": [("x", _rows, "y", _rows)],
     "matmul_tn": [("x", _last, "y", _last)],

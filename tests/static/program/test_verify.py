@@ -128,8 +128,8 @@ DAMAGE = {
     # operators
     "an unknown role": (lambda p: setattr(the(p, "split"), "role", "backwards"), "split", "'backwards' is no role; did you mean 'backward'?"),
     "nothing is written": (lambda p: setattr(the(p, "split"), "outputs", {}), "split", "it writes nothing"),
-    "no name for a slot of one value": (slot("einsum_grad", "inputs", "out_grad", []), "einsum_grad", "the slot 'out_grad' of einsum_grad is one value, 0 names were given for it"),
-    "two names for an output of one value": (slot("reduce_sum", "outputs", "out", ["mul_2", "mul_2"]), "reduce_sum", "the slot 'out' of reduce_sum is one value, 2 names were given for it"),
+    "no name for a slot of one value": (slot("einsum_grad", "inputs", "out_grad", []), None, "block 0, #9: the slot 'out_grad' of einsum_grad is one value, 0 names were given for it"),
+    "two names for an output of one value": (slot("reduce_sum", "outputs", "out", ["mul_2", "mul_2"]), None, "block 0, #1: the slot 'out' of reduce_sum is one value, 2 names were given for it"),
     "a list of fewer gradients": (lambda p: the(p, "einsum_grad").outputs["x_grad"].pop(), "einsum_grad", "'x_grad' is not as long as its input"),
     "an unknown output": (slot("split", "outputs", "out", ["a", "split_1"]), "split", "no variable 'a'"),
     "a value that nobody writes": (several(local(0, "late"), read_early("late")), None, "block 1, #0 exp: it reads 'late' before anything wrote it"),
