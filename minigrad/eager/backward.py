@@ -182,9 +182,10 @@ def _run(order: list[Any], ends: list[Any], roots: Roots, retain: bool) -> None:
             m.g = None
             if g is not None and leaf._node is not None:  # else it does not require grad any more
                 data, old = leaf._data, leaf._grad
-                fits = g.__class__ is ndarray and g.shape == data.shape and g.dtype is data.dtype
-                if old is not None or not m.own or not fits:
+                if old is not None or not m.own or g.__class__ is not ndarray:
                     g = accumulated(leaf, g, m.own, False)
+                elif g.shape != data.shape or g.dtype is not data.dtype:
+                    g = accumulated(leaf, g, True, False)
                 before.append((leaf, old))
                 leaf._grad = g
     except BaseException:
