@@ -29,6 +29,7 @@ def build_grad_op(build_grad_op, Operator):
         Operator("mul", {"x": "c", "y": "d"}, {"out": "e"}),
         Operator("exp", {"x": "u"}, {"out": "v"}),
         Operator("add", {"x": "a", "y": "a"}, {"out": "c"}),
+        Operator("add", {"x": ["a", "b"], "y": "d"}, {"out": "c"}),
         Operator("power", {"x": "u"}, {"out": "v"}, {"n": 3}),
     ):
         before = str(op)

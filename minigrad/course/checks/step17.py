@@ -11,11 +11,14 @@ def append_backward_ops(append_backward_ops, Program, Operator):
     def appended(block, names):
         one = {"shape": (), "value": 1.0}
         seeds = [Operator("fill_constant", {}, {"out": f"{name}@GRAD"}, one) for name in names]
-        target = Program().blocks[0]
-        before = [str(op) for op in block.ops]
+        target = chain(("square", "t", "u"))
+        there, before = target.ops[0], [str(op) for op in block.ops]
         append_backward_ops(block, target, seeds)
         same("the forward block afterwards", [str(op) for op in block.ops], before)
-        return target.ops
+        if target.ops[:1] != [there]:
+            first = ", ".join(map(str, target.ops[:1]))
+            raise Mismatch("the first op of the target block afterwards", first, str(there))
+        return target.ops[1:]
 
     def chain(*lines):
         block = Program().blocks[0]
@@ -61,6 +64,12 @@ def append_backward_ops(append_backward_ops, Program, Operator):
             "e",
             [("split", "a", "p q"), ("square", "p", "e")],
             ["square_grad", "split_grad"],
+        ),
+        (
+            "e = a * o, where o are zeros like k = square(a)",
+            "e",
+            [("square", "a", "k"), ("fill_zeros_like", "k", "o"), ("mul", "ao", "e")],
+            ["mul_grad"],
         ),
     ):
         found = appended(chain(*lines), names)
