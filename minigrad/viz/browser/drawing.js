@@ -10,29 +10,27 @@ const drawing = (source) => (source ? document.importNode(new DOMParser().parseF
 // The drawing in its window, with the panels around it; without one its words.
 function stage() {
   const pic = make("div", "mg-pic", { role: "group", "aria-label": "the picture: + and − change its size, arrow keys scroll it" });
-  const zoom = zoomable(pic), details = make("div", "mg-details", { role: "status" }), follow = make("div", "mg-follow", { role: "status" });
+  const zoom = zoomable(pic), below = panels();
   return {
-    pic, zoom, details, follow, say: make("div", "mg-say", { "aria-live": "polite" }),
+    pic, zoom, below, say: make("div", "mg-say", { "aria-live": "polite" }),
     show(svg, words, known, allowed, arrays) {
       zoom.bar.hidden = !svg;
-      if (!svg) { pic.replaceChildren(make("pre")); pic.firstChild.textContent = words; return () => {}; }
+      if (!svg) { pic.replaceChildren(make("pre", "", {}, words)); return () => {}; }
       // With :has(), which lights twins where no script runs, every change of a frame costs two to three times as much.
       for (const style of svg.querySelectorAll("style")) style.textContent = style.textContent.replace(/#\w+:has\([^{]*\{[^}]*\}/g, "");
       pic.replaceChildren(svg);
       zoom.show(svg);
-      followable(svg, follow, allowed);
-      return readable(svg, details, known, arrays);
+      followable(svg, below.lastChild, allowed);
+      return readable(svg, below.children, known, arrays);
     },
   };
 }
 
 function zoomable(pic) {
-  const bar = make("div", "mg-zoom", { role: "group", "aria-label": "size of the picture" });
   const map = make("canvas", "mg-map", { role: "img", "aria-label": "map of the whole picture" });
-  bar.append(map);
-  button(bar, "out", "−", "smaller (−, or Ctrl and the wheel)").onclick = () => by(1 / FASTER);
-  button(bar, "in", "+", "larger (+, or Ctrl and the wheel)").onclick = () => by(FASTER);
-  const fit = button(bar, "fit", "fit", "show all of it, or words that can be read (0)");
+  const less = button("out", "−", "smaller (−, or Ctrl and the wheel)"), more = button("in", "+", "larger (+, or Ctrl and the wheel)");
+  const fit = button("fit", "fit", "show all of it, or words that can be read (0)");
+  const bar = make("div", "mg-zoom", { role: "group", "aria-label": "size of the picture" }, map, less, more, fit);
   let svg = null, wide = 0, high = 0, scale = 1, mode = "read", places = null, wanted = null, seen = 0;
 
   const jump = (left, top) => pic.scrollTo({ left, top, behavior: "instant" });
@@ -70,8 +68,7 @@ function zoomable(pic) {
 
   function set(next) {
     scale = Math.max(SMALLEST, Math.min(LARGEST, next));
-    svg.style.width = `${wide * scale}px`;
-    svg.style.height = `${high * scale}px`;
+    Object.assign(svg.style, { width: `${wide * scale}px`, height: `${high * scale}px` });
     const over = pic.scrollWidth > pic.clientWidth || pic.scrollHeight > pic.clientHeight;
     pic.classList.toggle("mg-over", over);
     if (over) pic.setAttribute("tabindex", "0"); else pic.removeAttribute("tabindex");
@@ -97,11 +94,6 @@ function zoomable(pic) {
     jump(left * scale / before - right, top * scale / before - down);
   }
 
-  function toggle() {
-    mode = mode === "all" ? "read" : "all";
-    resize();
-  }
-
   // Scroll gently until a node is in view; nothing moves as long as it is.
   function follow(group) {
     wanted = group;
@@ -109,11 +101,12 @@ function zoomable(pic) {
     const [left, top, width, height] = placed().get(group).map((n) => n * scale);
     const near = (now, room, from, long) =>
       (from >= now + EDGE && from + long <= now + room - EDGE ? now : Math.max(0, from + (long - room) / 2));
-    const to = { left: near(pic.scrollLeft, pic.clientWidth, left, width), top: near(pic.scrollTop, pic.clientHeight, top, height) };
-    if (to.left !== pic.scrollLeft || to.top !== pic.scrollTop) pic.scrollTo(to);
+    pic.scrollTo({ left: near(pic.scrollLeft, pic.clientWidth, left, width), top: near(pic.scrollTop, pic.clientHeight, top, height) });
   }
 
-  fit.onclick = toggle;
+  const toggle = () => { mode = mode === "all" ? "read" : "all"; resize(); };
+  const keys = { "+": () => by(FASTER), "=": () => by(FASTER), "-": () => by(1 / FASTER), "0": toggle };
+  [more.onclick, less.onclick, fit.onclick] = [keys["+"], keys["-"], toggle];
   pic.addEventListener("wheel", (event) => {
     if (!event.ctrlKey && !event.metaKey) return;   // without them the page scrolls
     event.preventDefault();
@@ -127,8 +120,6 @@ function zoomable(pic) {
   };
   const watch = new ResizeObserver(() => { if (pic.offsetWidth !== seen) resize(); });
   watch.observe(pic);
-
-  const keys = { "+": () => by(FASTER), "=": () => by(FASTER), "-": () => by(1 / FASTER), "0": toggle };
   return {
     bar,
     follow,
@@ -136,7 +127,6 @@ function zoomable(pic) {
       svg = drawn;
       places = wanted = null;
       ({ width: wide, height: high } = svg.viewBox.baseVal);
-      svg.style.maxWidth = "none";
       resize();
     },
     // Whether a key was for the window: its own keys, and those that scroll it while it has the focus.
@@ -175,7 +165,6 @@ function dragged(pic, jump) {
     pic.classList.add("mg-dragged");
     jump(from.x - event.clientX, from.y - event.clientY);
   });
-  pic.addEventListener("selectstart", (event) => { if (from) event.preventDefault(); });
   for (const end of ["pointerup", "pointercancel"]) pic.addEventListener(end, () => { from = null; pic.classList.remove("mg-dragged"); });
   pic.addEventListener("click", (event) => { if (moved) event.stopImmediatePropagation(); moved = false; }, true);
 }

@@ -12,17 +12,16 @@ function holds(name, wanted) {
 function render({ model, el }) {
   const live = Boolean(model.get("live")), trail = [];  // without a kernel: what was shown before each opening
   let shown = model.get("shown"), groups = new Map(), hits = [], at = -1, timer = null, asked = 0, opening = null;
-  const root = make("div", "mg-player mg-explorer", { tabindex: "0", role: "region", "aria-label": `picture: ${shown.title || "graph"}` });
-  const bar = make("div", "mg-bar", { role: "search" }), query = make("input", "mg-query", { type: "search", placeholder: "search (/)",
-    autocomplete: "off", spellcheck: "false", "aria-label": "search for a name, an operation, or a number like #17" });
-  bar.append(query);
-  const next = button(bar, "next-hit", "next", "next match (Enter)"), told = make("span", "mg-count", { "aria-live": "polite" });
-  bar.append(told);
-  const back = button(bar, "fold-back", "fold back", "undo the last opening (Backspace)"), all = button(bar, "fold-all", "fold all", "fold everything again");
-  const c = stage();
-  root.append(bar, c.pic, c.zoom.bar, c.details, c.follow, c.say);
+  const query = make("input", "mg-query", { type: "search", placeholder: "search (/)", autocomplete: "off", spellcheck: "false",
+    "aria-label": "search for a name, an operation, or a number like #17" });
+  const next = button("next-hit", "next", "next match (Enter)"), told = make("span", "mg-count", { "aria-live": "polite" });
+  const back = button("fold-back", "fold back", "undo the last opening (Backspace)"), all = button("fold-all", "fold all", "fold everything again");
+  const c = stage(), bar = make("div", "mg-bar", { role: "search" }, query, next, told, back, all);
+  const root = make("div", "mg-player mg-explorer", { tabindex: "0", role: "region", "aria-label": `picture: ${shown.title || "graph"}` },
+    bar, c.pic, c.zoom.bar, c.below, c.say);
   el.append(root);
 
+  const ask = (question) => { model.set("ask", { ...question, number: ++asked }); model.save_changes(); };
   const leads = (id) => live || id in shown.opens;
   const opened = () => (live ? shown.opened : trail.length);
 
@@ -32,9 +31,8 @@ function render({ model, el }) {
     groups = new Map(svg ? [...svg.querySelectorAll("g.node")].map((group) => [nodeId(group), group]) : []);
     c.show(svg, shown.words || model.get("words"), undefined, undefined, model.get("arrays"));
     for (const [id, words] of Object.entries(shown.folds)) {
-      const group = groups.get(id);
-      group?.classList.add("mg-fold");
-      for (const [name, value] of Object.entries({ tabindex: "0", role: "button", "aria-label": words })) group?.setAttribute(name, value);
+      groups.get(id)?.classList.add("mg-fold");
+      if (groups.has(id)) dress(groups.get(id), { tabindex: "0", role: "button", "aria-label": words });
     }
     back.hidden = all.hidden = !Object.keys(shown.folds).some(leads) && !opened();
     back.disabled = all.disabled = !opened();
@@ -84,12 +82,6 @@ function render({ model, el }) {
     c.zoom.follow(group);
   }
 
-  function ask(question) {
-    asked += 1;
-    model.set("ask", { ...question, number: asked });
-    model.save_changes();
-  }
-
   function open(id, text = "") {
     if (!leads(id)) { c.say.textContent = "There is too much in it for this page: it opens in a running notebook."; return; }
     c.say.textContent = "Opening …";
@@ -118,10 +110,7 @@ function render({ model, el }) {
   next.onclick = () => jump(1);
   back.onclick = () => fold("back");
   all.onclick = () => fold("all");
-  c.pic.onclick = (event) => {
-    const group = event.target.closest("g.mg-fold");
-    if (group) open(nodeId(group));
-  };
+  c.pic.onclick = ({ target }) => { const box = target.closest("g.mg-fold"); if (box) open(nodeId(box)); };
   root.onkeydown = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const typing = event.target === query, box = event.target.closest("g.mg-fold");

@@ -1,18 +1,20 @@
 // A picture in a page: every node is reached by keyboard and read in a panel, and its colours are those of the page.
 
-function make(tag, className, attributes = {}) {
+const dress = (part, attributes) => Object.entries(attributes).forEach(([name, value]) => part.setAttribute(name, value));
+
+function make(tag, className, attributes = {}, ...children) {
   const made = document.createElement(tag);
   if (className) made.className = className;
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  dress(made, attributes);
+  made.append(...children);
   return made;
 }
 
-function button(place, name, words, label = words) {
-  const made = make("button", `mg-${name}`, { type: "button", "aria-label": label, title: label });
-  made.textContent = words;
-  place.append(made);
-  return made;
-}
+const button = (name, words, label = words) => make("button", `mg-${name}`, { type: "button", "aria-label": label, title: label }, words);
+
+// Below a picture: the words of a node, its arrays, and the paths of its gradient.
+const panels = () => make("div", "", {},
+  make("div", "mg-details", { role: "status" }), make("div"), make("div", "mg-follow", { role: "status" }));
 
 // The node of the neutral graph that a group of the drawing stands for, and the two that a line joins.
 const ID = /^[nfcr]+\d+$/;
@@ -31,7 +33,7 @@ function heatmap({ word, shape, block, counts, wide, numbers: [low, high = low] 
   const across = Math.max(3, Math.min(16, Math.floor(384 / wide))), down = Math.max(across, Math.ceil(24 / rows));
   const map = make("canvas", "mg-array", { tabindex: "0", role: "slider", "aria-label": `${word} [${shape}], element by element`,
     "aria-valuemin": "0", "aria-valuemax": String(last), width: wide * across, height: rows * down });
-  const pen = map.getContext("2d"), told = make("div", "mg-element"), both = make("div", "mg-arrays");
+  const pen = map.getContext("2d"), told = make("div", "mg-element");
   const strong = lows.map((text, i) => (Math.abs(text) > Math.abs(highs[i]) ? Number(text) : Number(highs[i])));
   const most = Math.max(...strong.filter(Number.isFinite).map(Math.abs)) || 1;
   const corner = (i) => [i % wide * across, Math.floor(i / wide) * down];
@@ -49,8 +51,7 @@ function heatmap({ word, shape, block, counts, wide, numbers: [low, high = low] 
     });
     pen.strokeRect(...corner(at).map((n) => n + 0.5), across - 1, down - 1);
     told.textContent = `${word}[${index(at).join(", ")}] = ${lows[at] === highs[at] ? lows[at] : `${lows[at]} … ${highs[at]}`}`;
-    map.setAttribute("aria-valuenow", String(at));
-    map.setAttribute("aria-valuetext", told.textContent);
+    dress(map, { "aria-valuenow": at, "aria-valuetext": told.textContent });
   };
   const under = (point, size, parts) => Math.max(0, Math.min(parts - 1, Math.floor(point / size * parts)));
   map.onpointermove = map.onpointerdown = ({ offsetX, offsetY }) =>
@@ -63,41 +64,33 @@ function heatmap({ word, shape, block, counts, wide, numbers: [low, high = low] 
     tell(at + step);
   };
   tell(0);
-  both.append(map, told);
-  return both;
+  return make("div", "", {}, map, told);
 }
 
 // Words in a panel instead of tooltips; one node is in the order of tabs, arrow keys go to the nearest in their direction.
 // Of a part that is not known yet the name is all that is told.  Below the words stand the arrays of the node that was picked.
-function readable(svg, panel, known = () => true, packed = "") {
-  const arrays = packed ? unpacked(packed) : null, maps = (found = []) => {
-    panel.parentNode.querySelectorAll(".mg-arrays").forEach((each) => each.remove());
-    panel.after(...found.map(heatmap));
-  };
-  const nodes = [...svg.querySelectorAll("g.node")], told = new Map();
+function readable(svg, [words, maps], known = () => true, packed = "") {
+  const arrays = packed ? unpacked(packed) : null, nodes = [...svg.querySelectorAll("g.node")], told = new Map();
   for (const title of svg.querySelectorAll("title")) {  // in an attribute: a title would follow the mouse
     told.set(title.parentNode, title.textContent.split("\n"));
     title.remove();
   }
-  svg.setAttribute("role", "graphics-document group");
-  svg.setAttribute("aria-label", told.get(svg)[0]);
-  svg.setAttribute("tabindex", "-1");               // who listens to the focus of its parts would be a stop itself
+  dress(svg, { role: "graphics-document group", "aria-label": told.get(svg)[0], tabindex: "-1" });  // no stop itself
   for (const part of svg.querySelectorAll("g.edge, g.cluster")) part.setAttribute("aria-hidden", "true");
   for (const node of nodes) node.setAttribute("role", "graphics-symbol img");
   const stop = (node) => nodes.forEach((each) => each.setAttribute("tabindex", each === node ? "0" : "-1"));
   let pinned = null;
   const tell = (part) => {
-    const [name, ...facts] = part && known(part) ? told.get(part) : [""], bold = make("b");
-    bold.textContent = name;
-    panel.replaceChildren(bold, facts.length ? `  ${facts.join(" · ")}` : "");
+    const [name, ...facts] = part && known(part) ? told.get(part) : [""];
+    words.replaceChildren(make("b", "", {}, name), facts.length ? `  ${facts.join(" · ")}` : "");
     svg.querySelectorAll(".mg-lit").forEach((each) => each.classList.remove("mg-lit"));
     const pair = part && [...part.classList].find((word) => word[0] === "t" && ID.test(word.slice(1)));
     if (pair) svg.querySelectorAll(`.${pair}`).forEach((each) => each.classList.add("mg-lit"));
   };
   const name = () => {
     for (const node of nodes) {
-      const [first, ...facts] = told.get(node), words = known(node) && facts.length ? `${first}: ${facts.join("; ")}` : first;
-      if (node.getAttribute("aria-label") !== words) node.setAttribute("aria-label", words);
+      const [first, ...facts] = told.get(node), label = known(node) && facts.length ? `${first}: ${facts.join("; ")}` : first;
+      if (node.getAttribute("aria-label") !== label) node.setAttribute("aria-label", label);
     }
     tell(pinned);
   };
@@ -108,7 +101,7 @@ function readable(svg, panel, known = () => true, packed = "") {
     pinned = event.target.closest("g.node") || pinned;
     stop(pinned);
     tell(pinned);
-    arrays?.then((found) => maps(found[nodeId(pinned)]));
+    arrays?.then((found) => maps.replaceChildren(...(found[nodeId(pinned)] ?? []).map(heatmap)));
   });
   svg.addEventListener("keydown", (event) => {
     const part = event.target.closest("g.node"), to = part && beside(nodes, part, event.key);
@@ -118,7 +111,7 @@ function readable(svg, panel, known = () => true, packed = "") {
     to.focus();
   });
   stop(nodes[0]);
-  maps();
+  maps.replaceChildren();
   name();
   return name;
 }
@@ -150,28 +143,23 @@ function followable(svg, panel, allowed = () => true) {
   };
   const letGo = () => { keep([]); panel.replaceChildren(); panel.hidden = true; };
   const follow = (leaf) => {
-    const { sum, paths } = JSON.parse(leaf.dataset.paths), head = make("strong"), list = make("ol");
-    head.textContent = sum;
-    for (const path of paths) {
-      const item = make("li");
-      button(item, "path", `${path.gave}  by  ${path.steps.join(" → ")}`).onclick = () => keep([path]);
-      list.append(item);
-    }
-    panel.replaceChildren(head, list);
-    button(panel, "path", "let go (Esc)").onclick = letGo;
+    const { sum, paths } = JSON.parse(leaf.dataset.paths), end = button("path", "let go (Esc)");
+    const each = paths.map(({ gave, steps }) => button("path", `${gave}  by  ${steps.join(" → ")}`));
+    each.forEach((one, i) => { one.onclick = () => keep([paths[i]]); });
+    end.onclick = letGo;
+    panel.replaceChildren(make("strong", "", {}, sum), make("ol", "", {}, ...each.map((one) => make("li", "", {}, one))), end);
     panel.hidden = false;
     keep(paths);
   };
   panel.hidden = true;
   const chosen = (event) => {
     const leaf = event.target.closest("[data-paths]");
-    if (!leaf || !allowed(leaf) || (event.type === "keydown" && event.key !== "Enter")) return;
-    event.preventDefault();                         // the player's click on a node is not meant
-    if (event.type === "keydown") event.stopPropagation();
+    if (!leaf || !allowed(leaf)) return;
+    event.stopPropagation();                        // the player's click on a node is not meant
     follow(leaf);
   };
   svg.addEventListener("click", chosen);
-  svg.addEventListener("keydown", chosen);
+  svg.addEventListener("keydown", (event) => { if (event.key === "Enter") chosen(event); });
   for (const place of [svg, panel]) {
     place.addEventListener("keydown", (event) => { if (event.key === "Escape" && !panel.hidden) { event.stopPropagation(); letGo(); } });
   }
@@ -179,11 +167,10 @@ function followable(svg, panel, allowed = () => true) {
 
 // A picture among others in a page, with its panels.
 function figured(figure) {
-  const details = make("figcaption", "mg-details", { role: "status" }), follow = make("div", "mg-follow", { role: "status" });
-  const svg = figure.querySelector("svg");
-  figure.append(details, follow);
-  readable(svg, details, undefined, figure.dataset.arrays);
-  followable(svg, follow);
+  const svg = figure.querySelector("svg"), below = panels();
+  figure.append(below);
+  readable(svg, below.children, undefined, figure.dataset.arrays);
+  followable(svg, below.lastChild);
   themed(figure);
 }
 
@@ -213,9 +200,8 @@ function themed(element) {
     element.classList.toggle("mg-dark", dark);
   };
   const watch = new MutationObserver(() => setTimeout(set));
-  for (const page of new Set([document, frame ? frame.ownerDocument : document])) {
-    for (const each of [page.documentElement, page.body]) watch.observe(each, { attributes: true, attributeFilter: ["class", "style", "data-theme", "data-jp-theme-name"] });
-  }
+  const told = { attributes: true, attributeFilter: ["class", "style", "data-theme", "data-jp-theme-name"] };
+  for (const page of [document, frame?.ownerDocument ?? document]) [page.documentElement, page.body].forEach((each) => watch.observe(each, told));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", set);
   set();
 }

@@ -4,13 +4,12 @@ const SLOW = 900;                                   // milliseconds between two 
 
 // The numbers of an answer, however they are written: 1/3, −0,5, [1 2], array([1., 2.]), (2, 3), 2×3, ∞.
 function numbersIn(text, single) {
-  let plain = text.toLowerCase().replace(/[−–]/g, "-").replace(/∞|infinity/g, "inf").replace(/(\d)\s*[×x]\s*(?=\d)/g, "$1 ");
+  let plain = text.toLowerCase().replace(/[−–]/g, "-").replace(/∞|inf(inity)?/g, "Infinity").replace(/(\d)\s*[×x]\s*(?=\d)/g, "$1 ");
   plain = plain.replace(/\b(array|tensor|np|mg|dtype|float\d*|int\d*|bool|requires_grad)\b[=.]?/g, " ").replace(/\btrue\b/g, "1").replace(/\bfalse\b/g, "0");
   if (single) plain = plain.replace(/^\s*([-+]?\d*),(\d+)\s*$/, "$1.$2");
-  const known = { inf: Infinity, "+inf": Infinity, "-inf": -Infinity, nan: "nan" };
   const found = plain.split(/[\s,;()[\]{}|]+/).filter(Boolean).map((word) => {
     const [over, under = 1] = word.split("/");
-    return known[word] ?? (word.endsWith("%") ? parseFloat(word) / 100 : Number(over) / Number(under));
+    return word === "nan" ? word : word.endsWith("%") ? parseFloat(word) / 100 : Number(over) / Number(under);
   });
   return found.some(Number.isNaN) ? [] : found;
 }
@@ -22,28 +21,27 @@ function sameAnswer(given, wanted) {
   return plain(given) === plain(wanted) || (right.length > 0 && told.length === right.length && told.every((x, i) => close(x, right[i])));
 }
 
-function controls(root) {
-  const bar = make("div", "mg-bar", { role: "group", "aria-label": "player" });
-  const c = { ...stage(), first: button(bar, "first", "|«", "first step (Home)"), back: button(bar, "back", "‹", "back (←)"),
-    play: button(bar, "play", "play", "play (Space)"), next: button(bar, "next", "›", "forward (→)"), last: button(bar, "last", "»|", "last step (End)"),
+function controls() {
+  const c = { ...stage(), first: button("first", "|«", "first step (Home)"), back: button("back", "‹", "back (←)"),
+    play: button("play", "play", "play (Space)"), next: button("next", "›", "forward (→)"), last: button("last", "»|", "last step (End)"),
+    predict: button("predict", "predict", "predict: hide the next value and ask for it"), reveal: button("show", "show", "show the answer"),
     range: make("input", "mg-range", { type: "range", min: "0", step: "1", "aria-label": "step" }), count: make("span", "mg-count"),
-    iteration: make("span", "mg-iteration"), formula: make("div", "mg-formula"), form: make("form", "mg-ask", { hidden: "" }),
+    iteration: make("span", "mg-iteration"), formula: make("div", "mg-formula"),
     question: make("label", "mg-question"), verdict: make("div", "mg-verdict", { "aria-live": "polite" }),
     answer: make("input", "mg-answer", { type: "text", autocomplete: "off", "aria-label": "your prediction" }) };
-  bar.append(c.range, c.count, c.iteration);
-  c.predict = button(bar, "predict", "predict", "predict: hide the next value and ask for it");
-  c.form.append(c.question, c.answer);
-  button(c.form, "check", "check", "check (Enter)").type = "submit";
-  c.reveal = button(c.form, "show", "show", "show the answer");
-  root.append(bar, c.say, c.formula, c.form, c.verdict, c.pic, c.zoom.bar, c.follow, c.details);
+  const check = make("button", "mg-check", { type: "submit", "aria-label": "check (Enter)", title: "check (Enter)" }, "check");
+  c.form = make("form", "mg-ask", { hidden: "" }, c.question, c.answer, check, c.reveal);
+  c.bar = make("div", "mg-bar", { role: "group", "aria-label": "player" },
+    c.first, c.back, c.play, c.next, c.last, c.range, c.count, c.iteration, c.predict);
   return c;
 }
 
 function render({ model, el }) {
   const { steps, first, live, opening, title } = model.get("script"), total = steps.length;
   let frame = 0, predicting = model.get("prediction"), asked = false, timer = null;
-  const root = make("div", "mg-player", { tabindex: "0", role: "region", "aria-label": `player: ${title || "graph"}` });
-  const c = controls(root), svg = drawing(model.get("svg")), words = document.querySelector("details");
+  const c = controls(), root = make("div", "mg-player", { tabindex: "0", role: "region", "aria-label": `player: ${title || "graph"}` },
+    c.bar, c.say, c.formula, c.form, c.verdict, c.pic, c.zoom.bar, c.below);
+  const svg = drawing(model.get("svg")), words = document.querySelector("details");
   svg?.querySelector("desc")?.remove();             // it tells how everything ended
   const ran = (part) => !(first[nodeId(part)] >= (asked ? frame - 1 : frame));
   const name = c.show(svg, model.get("words"), (part) => !part.matches(".waiting") && ran(part), (leaf) => !predicting || ran(leaf));
@@ -53,14 +51,11 @@ function render({ model, el }) {
     const drawn = [...nodes.get(id)?.querySelectorAll("text") || []];
     return pairs.map(([now, before], place) => ({ id, before, place, at: drawn.find((text) => text.textContent === now) }));
   }).filter(({ at }) => at);
+  const verdict = (text, kind) => Object.assign(c.verdict, { textContent: text, className: `mg-verdict ${kind}` });
   c.range.max = String(total);
   el.append(root);
 
-  function mark(group, state, all) {
-    if (group.classList.contains(state)) return;
-    group.classList.remove(...all);
-    group.classList.add(state);
-  }
+  const mark = (group, state, all) => all.forEach((each) => group.classList.toggle(each, each === state));
 
   function paint() {
     const begun = performance.now(), step = steps[frame - 1], past = asked ? frame - 1 : frame;
@@ -77,15 +72,6 @@ function render({ model, el }) {
       const ends = endsOf(line), waiting = ends.some((id) => nodes.get(id)?.matches(".pending"));
       mark(line, waiting ? "waiting" : ends.includes(step?.nodes[0]) ? "running" : "still", ["waiting", "running", "still"]);
     }
-    speak(step);
-    name();
-    const next = step || steps[0];                  // before anything has run, what comes first is in view
-    if (svg && next && !secret) c.zoom.follow(nodes.get(next.nodes[0]));
-    root.dataset.frame = String(frame);
-    root.dataset.milliseconds = String(performance.now() - begun);
-  }
-
-  function speak(step) {
     c.range.value = String(frame);
     c.count.textContent = `${frame} of ${total}`;
     c.range.setAttribute("aria-valuetext", `step ${frame} of ${total}`);
@@ -99,6 +85,11 @@ function render({ model, el }) {
     c.first.disabled = c.back.disabled = frame === 0;
     c.next.disabled = c.last.disabled = frame === total;
     c.predict.setAttribute("aria-pressed", String(predicting));
+    name();
+    const next = step || steps[0];                  // before anything has run, what comes first is in view
+    if (svg && next && !secret) c.zoom.follow(nodes.get(next.nodes[0]));
+    root.dataset.frame = String(frame);
+    root.dataset.milliseconds = String(performance.now() - begun);
   }
 
   function go(to, ask = false) {
@@ -107,11 +98,6 @@ function render({ model, el }) {
     verdict("", "");
     paint();
     if (asked) { c.answer.value = ""; c.answer.focus(); }
-  }
-
-  function verdict(text, kind) {
-    c.verdict.textContent = text;
-    c.verdict.className = `mg-verdict ${kind}`;
   }
 
   function reveal(given) {
@@ -123,10 +109,6 @@ function render({ model, el }) {
     root.focus({ preventScroll: true });
   }
 
-  function forward() {
-    if (frame < total) go(frame + 1, true);
-  }
-
   function play(on) {
     clearInterval(timer);
     if (on && frame >= total) go(0);
@@ -135,6 +117,7 @@ function render({ model, el }) {
     c.play.setAttribute("aria-label", `${on ? "pause" : "play"} (Space)`);
   }
 
+  const forward = () => { if (frame < total) go(frame + 1, true); };
   const stopped = (act) => () => { play(false); act(); };
   c.first.onclick = stopped(() => go(0));
   c.back.onclick = stopped(() => go(frame - 1));
@@ -147,7 +130,7 @@ function render({ model, el }) {
   c.reveal.onclick = () => reveal("");
   c.pic.onclick = (event) => {
     const group = event.target.closest("g.node"), id = group && nodeId(group);
-    if (id in first && !event.defaultPrevented) { play(false); go(first[id] + 1); }
+    if (id in first) { play(false); go(first[id] + 1); }
   };
   const keys = { ArrowRight: c.next.onclick, ArrowLeft: c.back.onclick, Home: c.first.onclick, End: c.last.onclick, " ": c.play.onclick };
   root.onkeydown = (event) => {
