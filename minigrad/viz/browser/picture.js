@@ -30,7 +30,7 @@ async function unpacked(text) {
 // An array as a map of colours, orange above zero and blue below: a pointer or arrow keys tell each element, or the range of a block.
 function heatmap({ word, shape, block, counts, wide, numbers: [low, high = low] }) {
   const lows = low.split(" "), highs = high.split(" "), last = lows.length - 1, rows = Math.ceil(lows.length / wide);
-  const across = Math.max(3, Math.min(16, Math.floor(384 / wide))), down = Math.max(across, Math.ceil(24 / rows));
+  const [across, down] = [wide, rows].map((parts) => Math.max(3, Math.min(16, Math.floor(384 / parts)), Math.ceil(24 / parts)));
   const map = make("canvas", "mg-array", { tabindex: "0", role: "slider", "aria-label": `${word} [${shape}], element by element`,
     "aria-valuemin": "0", "aria-valuemax": String(last), width: wide * across, height: rows * down });
   const pen = map.getContext("2d"), told = make("div", "mg-element");

@@ -114,7 +114,7 @@ def _told(word: str, cells: Cells) -> dict[str, Any]:
     """An array as the browser shows it, ``wide`` elements in a row: a matrix in its own rows, if they fit."""
     shape, block, low, high = cells
     row = low.shape[-1]
-    fits = low.ndim > 1 and 4 <= row <= 128 and low.size <= 128 * row
+    fits = low.ndim > 1 and 1 < row <= 128 and low.size <= 128 * row
     wide = row if fits else math.ceil(math.sqrt(low.size))
     parts = (low,) if low is high else (low, high)
     numbers = [" ".join(map(_few_digits, part.ravel().tolist())) for part in parts]
