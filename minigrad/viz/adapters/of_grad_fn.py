@@ -92,9 +92,8 @@ class Drawing:
         self.graph.region("backward: grad_fn, [i] in next_functions", side="backward")
         # forward
         self.known: dict[Key, Any] = {}  # the tensors that somebody still holds
-        self.read: dict[Any, set[int]] = defaultdict(
-            set
-        )  # outputs of a node that somebody reads or holds
+        # outputs of a node that somebody reads or holds
+        self.read: dict[Any, set[int]] = defaultdict(set)
         self.drawn: dict[Any, Node] = {}
         self.ops: dict[Any, Node] = {}
         self.inputs: dict[Any, dict[str, Node]] = {}  # of an operation, by slot

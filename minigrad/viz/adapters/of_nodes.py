@@ -18,14 +18,7 @@ from typing import Any
 from ..graph.format import NOT_YET, explain_value, unwrap
 from ..graph.graph import Graph, Node
 from .follow import follow
-from .formula import (
-    LONGEST,
-    backward_formula,
-    forward_formula,
-    input_names,
-    numbered,
-    own_numbers,
-)
+from .formula import LONGEST, backward_formula, forward_formula, input_names, numbered, own_numbers
 from .inside import Fields, Slot, meeting, operation, value
 from .names import Names
 from .watching import watch

@@ -39,10 +39,7 @@ def is_program(x: Any) -> bool:
 
 
 def of_program(
-    program: Any,
-    values: Mapping[str, Any] | None = None,
-    detail: str = "auto",
-    record: Any = None,
+    program: Any, values: Mapping[str, Any] | None = None, detail: str = "auto", record: Any = None
 ) -> Graph:
     """The picture of a program: one region per block and side.
 

@@ -193,11 +193,8 @@ def of_module(module: Any, values: bool = True) -> Graph:
         )
         paths[node.id], at = tuple(place), module
         for depth, key in enumerate(place, 1):
-            at = (
-                at[int(key)]
-                if key.isdigit() and hasattr(at, "__getitem__")
-                else getattr(at, key, at)
-            )
+            listed = key.isdigit() and hasattr(at, "__getitem__")
+            at = at[int(key)] if listed else getattr(at, key, at)
             if is_module(at):  # and no list of layers
                 titles[*place[:depth],] = f"{'.'.join(place[:depth])}: {type(at).__name__}"
         total += math.prod(tensor.shape)

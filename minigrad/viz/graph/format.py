@@ -105,11 +105,8 @@ def unwrap(value: Any) -> Any:
     if hasattr(value, "is_floating_point") and hasattr(value, "resolve_conj"):
         value = value.detach().cpu()
         value = value.to_dense() if value.is_sparse else value
-        return (
-            (value.float() if str(value.dtype) == "torch.bfloat16" else value)
-            .resolve_conj()
-            .numpy()
-        )
+        value = value.float() if str(value.dtype) == "torch.bfloat16" else value
+        return value.resolve_conj().numpy()
     for _ in range(4):  # a gradient may be a Variable that holds an array
         if value is None or isinstance(
             value, (np.ndarray, np.generic, int, float, complex, str, bytes)
@@ -175,11 +172,9 @@ def explain_value(value: Any) -> str:
         return "not computed yet"
     array = _numeric(value)
     if array is None:
-        return (
-            shorten(f"{type(value).__name__}: {visible(value)[:200]}", 80)
-            if isinstance(value, (str, bytes))
-            else type(value).__name__
-        )
+        name = type(value).__name__
+        written = isinstance(value, (str, bytes))
+        return shorten(f"{name}: {visible(value)[:200]}", 80) if written else name
     head = f"{array.dtype} {format_shape(array.shape)}"
     if array.size == 0:
         return f"{head}, empty"
@@ -287,7 +282,6 @@ def cells(value: Any) -> Cells | None:
     array = _numeric(unwrap(value))
     if array is None or not FEW < array.size <= 10 * MANY:
         return None
-    array = (
-        array if array.size > MOST_CELLS else array.copy()
-    )  # a picture keeps nothing of the user's
+    # a picture keeps nothing of the user's
+    array = array if array.size > MOST_CELLS else array.copy()
     return Cells(array.shape, (1,) * array.ndim, array, array).fewer(MOST_CELLS)

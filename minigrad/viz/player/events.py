@@ -76,13 +76,11 @@ class Running:
     def __init__(self, graph: Graph, scopes: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
         self.graph, self.links, self.scopes = graph, Links(graph), scopes
         self.now: dict[str, Any] = {}  # the values of names at this moment of a run
-        self.inside: dict[str, list[str | None]] = {
-            e.tail: [] for e in graph.edges if e.kind == "sub_block"
-        }
+        self.inside: dict[str, list[str | None]] = {}
         for edge in graph.edges:
             if edge.kind == "sub_block":
                 region = edge.head if edge.head in graph.regions else graph.nodes[edge.head].region
-                self.inside[edge.tail].append(region)
+                self.inside.setdefault(edge.tail, []).append(region)
         self.held = {r for regions in self.inside.values() for r in regions}
         self.ops: dict[str | None, list[Node]] = {}
         for node in by_need(ordered_ops(graph), self.links):

@@ -110,31 +110,22 @@ class Film:
         for node, text in event.values.items():
             if not is_op(self.graph.nodes[node]) and text != NOT_YET:
                 name = visible(self.graph.nodes[node].name)
-                return _asked(node, name, text.removesuffix(" (seed)"))
+                return _asked(node, f"{name} = ?", text.removesuffix(" (seed)"))
         op = self.graph.nodes[event.nodes[0]] if event.nodes else None
         if op is None or event.kind in ("enter", "leave"):
             return None
         for line, _ in live_lines(op) if op.side == "backward" else ():
             rule, sign, result = line.rpartition(" = ")
             if sign and "called" in op.data:
-                return {
-                    "node": op.id,
-                    "what": f"What is {visible(rule)} now?",
-                    "answer": result,
-                }
+                return _asked(op.id, f"What is {visible(rule)} now?", result)
             if sign:
-                return _asked(op.id, f"{visible(op.name)}: {visible(rule)}", result)
+                return _asked(op.id, f"{visible(op.name)}: {visible(rule)} = ?", result)
         # one for the operator itself shows no box before it is answered
-        return {
-            "node": op.id,
-            "what": "Which operator comes next?",
-            "answer": op.name,
-            "operator": op.name,
-        }
+        return _asked(op.id, "Which operator comes next?", op.name) | {"operator": op.name}
 
 
 def _asked(node: str, what: str, answer: str) -> dict[str, str]:
-    return {"node": node, "what": f"{what} = ?", "answer": answer}
+    return {"node": node, "what": what, "answer": answer}
 
 
 def _beside(text: str, other: str) -> list[tuple[str, str]]:

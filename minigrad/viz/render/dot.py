@@ -160,13 +160,8 @@ def _node(drawing: Any, node: Node, far: tuple[str, ...]) -> None:
 
 def node_classes(node: Node) -> list[str]:
     """The classes of a node in the picture: what the style sheet and the player speak about."""
-    return [
-        "mg",
-        "op" if is_op(node) else "var",
-        "fwd" if node.side == "forward" else "bwd",
-        node.kind,
-        node.state,
-    ]
+    what, side = "op" if is_op(node) else "var", "fwd" if node.side == "forward" else "bwd"
+    return ["mg", what, side, node.kind, node.state]
 
 
 # Lines ----------------------------------------------------------------
@@ -293,14 +288,7 @@ def _columns(
             name = f"cluster_{side}"
             look = {"style": "invis", "margin": "0"}
         with drawing.subgraph(name=name, graph_attr=look) as column:
-            column.node(
-                side,
-                "",
-                style="invis",
-                width="0",
-                height="0",
-                margin="0",
-            )
+            column.node(side, "", style="invis", width="0", height="0", margin="0")
             if len(mine) == 1:
                 _inside(column, graph, mine[0].id, far)
             else:

@@ -120,9 +120,8 @@ def _start() -> subprocess.Popen[bytes]:
 def _exchange(process: subprocess.Popen[bytes], source: bytes, form: str) -> bytes | None:
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(
-        json.dumps({"format": form, "bytes": len(source)}).encode() + b"\n" + source
-    )
+    request = json.dumps({"format": form, "bytes": len(source)})
+    process.stdin.write(request.encode() + b"\n" + source)
     process.stdin.flush()
     # an empty line, from a dead worker, is a ValueError
     reply = json.loads(process.stdout.readline())
@@ -164,14 +163,10 @@ def _environment() -> dict[str, str]:
     bytes everywhere.
     """
     found = importlib.util.find_spec("matplotlib")
-    if (
-        sys.platform != "linux"
-        or "FONTCONFIG_FILE" in os.environ
-        or found is None
-        or found.origin is None
-    ):
+    origin = found.origin if found is not None else None
+    if sys.platform != "linux" or "FONTCONFIG_FILE" in os.environ or origin is None:
         return dict(os.environ)
-    fonts = Path(found.origin).parent / "mpl-data" / "fonts" / "ttf"
+    fonts = Path(origin).parent / "mpl-data" / "fonts" / "ttf"
     try:
         return {**os.environ, "FONTCONFIG_FILE": str(_font_settings(fonts))}
     except OSError:  # a home that cannot be written to: the fonts of the machine

@@ -51,13 +51,9 @@ def _ends(graph: Graph) -> str:
 
 def _listed(names: list[str]) -> str:
     names = list(dict.fromkeys(names))
-    shown = names[:4]
-    if len(names) > 4:
-        shown.append(f"{len(names) - 4} more")
-    if len(shown) == 1:
-        return shown[0]
-    first = ", ".join(shown[:-1])
-    return f"{first} and {shown[-1]}"
+    more = [f"{len(names) - 4} more"] if len(names) > 4 else []
+    *first, last = [*names[:4], *more]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def ordered_ops(graph: Graph) -> list[Node]:
@@ -70,9 +66,8 @@ def ordered_ops(graph: Graph) -> list[Node]:
 
 def _numbered(ops: list[Node]) -> list[Node]:
     """By number where every op has one, else in the order of creation."""
-    return (
-        sorted(ops, key=lambda n: n.number or 0) if all(n.number is not None for n in ops) else ops
-    )
+    known = all(n.number is not None for n in ops)
+    return sorted(ops, key=lambda n: n.number or 0) if known else ops
 
 
 def describe_op(links: Links, node: Node) -> str:
@@ -98,12 +93,8 @@ def called(node: Node) -> str:
 def describe_node(graph: Graph, node: Node) -> str:
     """The tooltip of a node: its whole name, what it is, and what the adapter told about it."""
     twin = f"twin: {graph.nodes[node.twin].name}" if node.twin in graph.nodes else ""
-    facts = [
-        node.name or "(no name)",
-        NODE_STYLES[node.kind].meaning,
-        *node.tooltip.splitlines(),
-        twin,
-    ]
+    meaning = NODE_STYLES[node.kind].meaning
+    facts = [node.name or "(no name)", meaning, *node.tooltip.splitlines(), twin]
     return "\n".join(visible(fact) for fact in facts if fact)
 
 
@@ -151,7 +142,11 @@ def to_text(graph: Graph, advice: str = "") -> str:
 def _side(graph: Graph, links: Links, side: str) -> list[str]:
     nodes = [n for n in graph.nodes.values() if n.side == side]
     lines = [side] if nodes else []
-    for region, members in _by_region(graph, nodes):
+    groups: dict[str | None, list[Node]] = {}
+    for node in nodes:
+        groups.setdefault(node.region, []).append(node)
+    for name, members in groups.items():
+        region = graph.regions.get(name or "")
         named = region is not None and len(graph.regions) > 2
         depth = _depth(graph, region) if named else 0
         lines += ["  " * depth + f"  [{visible(region.label)}]"] if named and region else []
@@ -159,13 +154,6 @@ def _side(graph: Graph, links: Links, side: str) -> list[str]:
             "  " * (depth + named) + "  " + line for line in _aligned(_rows(graph, links, members))
         ]
     return lines
-
-
-def _by_region(graph: Graph, nodes: list[Node]) -> list[tuple[Region | None, list[Node]]]:
-    groups: dict[str | None, list[Node]] = {}
-    for node in nodes:
-        groups.setdefault(node.region, []).append(node)
-    return [(graph.regions.get(r) if r else None, members) for r, members in groups.items()]
 
 
 def _depth(graph: Graph, region: Region | None) -> int:
@@ -183,11 +171,8 @@ def _rows(graph: Graph, links: Links, members: list[Node]) -> list[Row]:
 
 
 def _value_row(node: Node) -> Row:
-    return (
-        _named(node),
-        ", ".join(map(visible, node.lines)),
-        NODE_STYLES[node.kind].meaning if node.kind in _SAID else "",
-    )
+    said = NODE_STYLES[node.kind].meaning if node.kind in _SAID else ""
+    return _named(node), ", ".join(map(visible, node.lines)), said
 
 
 def _op_row(links: Links, node: Node) -> Row:
@@ -213,10 +198,5 @@ def _named(node: Node) -> str:
 
 
 def _aligned(rows: list[Row]) -> list[str]:
-    first = min(_WIDEST, max((len(row[0]) for row in rows), default=0))
-    second = min(_WIDEST, max((len(row[1]) for row in rows), default=0))
-    lines = []
-    for left, value, remark in rows:
-        line = f"{left:<{first}}  {value:<{second}}  {remark}"
-        lines.append(line.rstrip())
-    return lines
+    first, second = (min(_WIDEST, max((len(r[i]) for r in rows), default=0)) for i in (0, 1))
+    return [f"{left:<{first}}  {value:<{second}}  {more}".rstrip() for left, value, more in rows]
