@@ -99,16 +99,33 @@ def never_content(thing):
     return "a leaf: backward() starts at a result" if thing.creator is None else "call backward()"
 
 
+def letter_by_letter(v):
+    names = []
+    while v.creator:
+        names.extend(type(v.creator).__name__)
+        v = v.creator.input
+    return list(reversed(names))
+
+
+def from_the_value(f, value):
+    box = Variable(np.array(value))
+    result = f(box)
+    result.grad = box.data
+    result.backward()
+    return box.grad
+
+
 WRONG = {
     "4a": [
         (each, Variable, Square, Exp)
-        for each in (recursive, recursive_with_a_higher_limit, the_last_first)
+        for each in (recursive, recursive_with_a_higher_limit, the_last_first, letter_by_letter)
     ],
     "4b": [
         (the_value, square, exp),
         (of_the_result, square, exp),
         (two_x, square, exp),
         (by_central_difference, square, exp),
+        (from_the_value, square, exp),
     ],
     "4c": [
         (short, Variable, square),
@@ -147,6 +164,7 @@ NAMED = {
     "4a": [
         ((recursive, Variable, Square, Exp), "the function calls itself"),
         ((the_last_first, Variable, Square, Exp), "the list is not turned round"),
+        ((letter_by_letter, Variable, Square, Exp), "+= adds the letters"),
     ],
     "4b": [
         ((the_value, square, exp), "the value of f is returned"),
@@ -155,6 +173,7 @@ NAMED = {
         ((of_the_box_alone, square, exp), "backward() is called on the box that you made"),
         ((box_of_a_number, square, exp), "the box gets a bare number"),
         ((array_without_a_box, square, exp), "f gets an array without a box"),
+        ((from_the_value, square, exp), "the walk starts with the value as its seed"),
     ],
     "4c": [((raised, Variable, square), "the advice is raised")],
 }
