@@ -25,13 +25,13 @@ def is_model(x: Any) -> bool:
 def of_file(x: Any) -> Graph:
     """The picture of a model: its operators with their attributes, its weights element by element.
 
-    Raises `ImportError` without the package onnx, `ValueError` for a file of another kind, one that
+    Raises `ImportError` without the package onnx, `OSError` for a file of another kind, one that
     is broken, and one that is too large.
     """
     path = Path(x) if isinstance(x, str | os.PathLike) else None
     name = path.name if path else "model"
     if path and path.suffix.lower() != ".onnx":
-        raise ValueError(f"cannot draw {name!r}: the model files that are read end in .onnx")
+        raise OSError(f"cannot draw {name!r}: the model files that are read end in .onnx")
     if path and find_spec("onnx") is None:
         raise ImportError(f'drawing {name!r} needs onnx: pip install "minigrad[onnx]"')
     import onnx
@@ -42,7 +42,7 @@ def of_file(x: Any) -> Graph:
     except OSError:
         raise
     except Exception as error:  # a broken file breaks its reader in many ways
-        raise ValueError(f"cannot draw {name!r}: {error}") from error
+        raise OSError(f"cannot draw {name!r}: {error}") from error
     graph = of_program(program)
     graph.title = f"{name}: {program.size} operators, {len(program.weights)} weights"
     for node in graph.nodes.values():
