@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from textwrap import wrap
 from typing import Any
 
 from ...grad_names import EMPTY, ZERO, base, is_gradient, label_of
@@ -244,8 +245,9 @@ def link_rest(graph: Graph, forward: Wiring, backward: Wiring) -> None:
 
 def dropped_op(graph: Graph, name: str, reason: str, side: str, region: str) -> Node:
     """An operator that is not there, with the reason."""
-    about = {"lines": (reason,), "tooltip": f"{name} is not there: {reason}"}
-    return graph.node("pruned", name, side=side, region=region, **about)
+    tooltip = f"{name} is not there: {reason}"
+    lines = tuple(wrap(reason, 44))
+    return graph.node("pruned", name, side=side, region=region, lines=lines, tooltip=tooltip)
 
 
 # ---- What operators and the names they read and write say of themselves, by the spelling of programs ----
