@@ -86,7 +86,7 @@ YOURS = SimpleNamespace(exp=engine.exp, log=lambda x: Log()(x), relu=lambda x: R
 
 # %% [markdown]
 # The first place sees only itself, so it gets its own offer. The third fits itself best, 0.58, and the other
-# two alike. Each row of weights has the sum 1: what a place gets is a mean of what it sees.
+# two equally well. Each row of weights has the sum 1: what a place gets is a mean of what it sees.
 #
 # The model has four such *heads* side by side, and learns how to make questions, labels and offers.
 #
@@ -164,8 +164,8 @@ def example(name):
 
 
 # %% [markdown]
-# An optimizer: *Adam*. It remembers for each number what its gradient was on average, and how large,
-# and steps by the quotient.
+# An optimizer: *Adam*. It remembers for each number what its gradient was on average, and how large
+# it was, and steps by the quotient.
 
 # %%
 def adam(boxes, means, t, lr=0.01, one=0.85, two=0.99):

@@ -100,8 +100,8 @@ def jvp(f, values, direction):
 # ```
 #
 # Here each letter stands for a slope. So let us run `f` and write down nothing but such lines, each
-# as `(out, factor, input)`. JAX calls this to *linearise* a function. The slope of an input is
-# called like the input, and the slope of each result gets a new name: `s0`, `s2`, …
+# as `(out, factor, input)`. JAX calls this to *linearise* a function. The slope of an input takes
+# the input's name, and the slope of each result gets a new name: `s0`, `s2`, …
 
 # %%
 class Traced:
@@ -198,7 +198,7 @@ def transpose(lines):
 #
 # The two modes meet in one equation. Move the inputs in any direction $v$, weigh the outputs with
 # any $u$: $u \cdot (J v) = (u J) \cdot v$. This test needs no finite differences, and it finds every
-# mistake in turning round. A factor that is wrong in *both* directions it cannot see: for that there
+# mistake in turning round. It cannot see a factor that is wrong in *both* directions: for that there
 # is the judge.
 
 # %% tags=["active-ipynb"]

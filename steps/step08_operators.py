@@ -103,7 +103,7 @@ def accumulate(x, gx):
 #     return Sub()(other, self)
 # ```
 #
-# The other operators are made alike. The class is folded below. Two more things in it are new. For people,
+# The other operators are made the same way. The class is folded below. Two more things in it are new. For people,
 # a variable has a `name`, and a text that `print` shows. And `backward` clears what an earlier walk
 # left in between, which was exercise 7c. (It leaves out the first function, whose output is the result
 # itself, with the seed.)
@@ -369,7 +369,7 @@ def numerical_diff(f, x, eps=1e-4):
 # print(np.array([1.0, 2.0]) * Shy())
 
 # %% [markdown]
-# An array of two objects: NumPy multiplied each of its numbers with the whole thing. For variables
+# An array of two objects: NumPy multiplied each of its numbers by the whole thing. For variables
 # this would be two separate graphs. One line in `Variable` prevents it:
 #
 # ```python

@@ -420,7 +420,7 @@ def count_edges(root):
 # ## Why the second number?
 #
 # One thing is missing before you write the walk. Each edge has said `0` so far. An operation with
-# several *results* needs more. Such a one is `unbind`, which takes an array apart. Its results share one
+# several *results* needs more. `unbind` is one: it takes an array apart. Its results share one
 # node, and each of them knows its number, `output_nr`. (Folded. The backward of `unbind` is `stack`,
 # which puts the pieces together again.)
 #

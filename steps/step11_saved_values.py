@@ -450,7 +450,7 @@ def what_to_save(node, inputs, out):
 # * Plus keeps nothing. The gradient goes through as it is.
 # * Times keeps both factors, sine its input.
 # * The exponential keeps its *result*: $e^x$ is its own derivative, and it was just computed. (That
-#   result holds the node as its `grad_fn`. So that this is no circle, `Saved` holds it weakly.)
+#   result holds the node as its `grad_fn`. To avoid a circle, `Saved` holds it weakly.)
 # * `x * 3` keeps only `y`, the 3. Nobody wants the gradient of the 3, so nobody needs `x`.
 #
 # Look at `sin` once more. The node of $\sin x$ holds one number, 0.5. When the gradient comes, it

@@ -463,8 +463,8 @@ def build_grad_op(op):
 # mg.draw(((together("(a + b) * d", ops), together("its gradient", backward_ops)), scope))
 
 # %% [markdown]
-# 4, 4, 5, as in step 5. Left the forward description, right the backward description, and in every
-# bubble the value that the scope holds for that name.
+# 4, 4, 5, as in step 5. On the left the forward description, on the right the backward one, and in
+# every bubble the value that the scope holds for that name.
 #
 # And the wish from the beginning? A description is words in lists. It goes into a file, and runs
 # elsewhere on other numbers.

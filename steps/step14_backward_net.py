@@ -267,7 +267,7 @@ class NetOp(Operator):
 # * **Op**: return its gradient operator at once.
 # * **NetOp**: ask every operator inside, last one first, and put the answers into a network.
 #
-# The second rule calls itself. So the answer is nested as the question is.
+# The second rule calls itself. So the answer is nested like the question.
 
 # %% tags=["active-ipynb"]
 # def first_attempt(op):
@@ -438,8 +438,8 @@ def backward(op, no_grad=()):
 # assert [scope[name] for name in ("a@GRAD", "b@GRAD", "d@GRAD")] == [4.0, 4.0, 5.0]
 
 # %% [markdown]
-# Then the two layers. Left the networks, right the backward networks, every frame opposite its
-# twin. The gradients that leave the outermost frame on the right are the result.
+# Then the two layers. On the left the networks, on the right the backward networks, every frame
+# opposite its twin. The gradients that leave the outermost frame on the right are the result.
 
 # %% tags=["active-ipynb", "picture-B"]
 # scope = Scope({"x": 1.0, "w1": 2.0, "b1": 0.5, "w2": 3.0, "b2": -1.0, "y@GRAD": 1.0})

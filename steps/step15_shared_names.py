@@ -212,8 +212,8 @@ def mirror(op, no_grad, known):
 # %% [markdown]
 # ## The damage
 #
-# $y = x_1 W + x_2 W$ with $x_1 = 2$, $x_2 = 5$, $W = 3$. By calculus the derivative for $W$ is
-# $x_1 + x_2 = 7$. This is the backward network as step 14 makes it:
+# $y = x_1 W + x_2 W$ with $x_1 = 2$, $x_2 = 5$, $W = 3$. By calculus the derivative with
+# respect to $W$ is $x_1 + x_2 = 7$. This is the backward network as step 14 makes it:
 
 # %% tags=["active-ipynb", "mistake", "picture-F"]
 # def shared_net():
@@ -652,7 +652,7 @@ def backward(op, no_grad=()):
 # %% [markdown]
 # ## In PyTorch / in Paddle
 #
-# PyTorch adds where two edges meet, and it makes zeros where an output was not used. Nothing of it
+# PyTorch adds where two edges meet, and it makes zeros where an output was not used. None of this
 # can be seen from outside. (Recorded with PyTorch 2.13.0.)
 #
 # ```python

@@ -327,8 +327,8 @@ def backward(op, no_grad=()):
 # The obvious thing is a loop: put the element and the state into the scope, run the step net, take `h`,
 # go on. Backward, run the gradient of the step net as many times.
 #
-# **Predict, then run.** By calculus the derivative of the last state for $h_0$ is
-# $0.5^4 = 0.0625$, and for $W$ it is $6.25$. Which of the two will come out wrong?
+# **Predict, then run.** By calculus the derivative of the last state with respect to $h_0$
+# is $0.5^4 = 0.0625$, and to $W$ it is $6.25$. Which of the two will come out wrong?
 
 # %% tags=["active-ipynb", "mistake"]
 # step_net = linear_step()
@@ -659,8 +659,8 @@ class RnnGradOp(Operator):
 #
 # **16a.** T = 4 against the unrolled network, by hand. For the linear step, `parts(W, h0, xs)`
 # returns the values of `W@GRAD@RENAME@0`, `@1`, … of the unrolled network, for any length. Plain
-# Python, no operators. Step $t$ contributes the state *before* it, times the way from the state after
-# it to the end: how much the last state moves when that one moves by 1.
+# Python, no operators. Step $t$ contributes the state *before* it, times how much the last state
+# moves when the state *after* it moves by 1.
 
 # %% tags=["active-ipynb", "exercise", "ex-16a"]
 # def parts(W, h0, xs):
@@ -677,7 +677,7 @@ class RnnGradOp(Operator):
 # check("16a", parts)
 
 # %% [markdown]
-# **16b.** For the linear step, the gradient of the last state for the first one is a simple
+# **16b.** For the linear step, the gradient of the last state with respect to the first is a simple
 # formula of `W` and `T`. Which one? Then look at it for W = 0.5 and for W = 2, with T = 50. Would you
 # like to train such a network?
 

@@ -674,7 +674,7 @@ def append_backward(loss, parameter_list=None):
 # Two grad ops, last op first, and their sum, as in step 15. `primals` are the saved inputs $x_1$
 # and $x_2$, `tangents_1` is the seed, and `None` stands where we would write `@EMPTY@`.
 #
-# In Paddle's static engine Fluid this is the program you have just built: blocks of ops
+# In Fluid, Paddle's static engine, this is the program you have just built: blocks of ops
 # over named variables, grad ops in the same block. Its slots are called `X`, `Y`, `Out`,
 # `Out@GRAD`.
 #

@@ -597,7 +597,7 @@ def append_backward_vars(block, start):
 # ## All of it
 #
 # The traversal, then `adjust`: the passes, one after the other. (`add_up` may look at the whole block:
-# of the forward names each is written once.) `append_backward` collects the no-gradient set.
+# each forward name is written only once.) `append_backward` collects the no-gradient set.
 
 # %%
 def adjust(block, start, no_grad, given=()):
