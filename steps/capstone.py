@@ -165,7 +165,7 @@ def example(name):
 
 # %% [markdown]
 # An optimizer: *Adam*. It remembers for each number what its gradient was on average, and how large
-# it was, and steps by the quotient.
+# it was, and steps by the mean divided by the size.
 
 # %%
 def adam(boxes, means, t, lr=0.01, one=0.85, two=0.99):

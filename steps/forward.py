@@ -101,7 +101,8 @@ def jvp(f, values, direction):
 #
 # Here each letter stands for a slope. So let us run `f` and write down nothing but such lines, each
 # as `(out, factor, input)`. JAX calls this to *linearise* a function. The slope of an input takes
-# the input's name, and the slope of each result gets a new name: `s0`, `s2`, …
+# the input's name, and the slope of each result gets a new name, `s0`, `s2`, …, after the number of lines
+# written so far.
 
 # %%
 class Traced:

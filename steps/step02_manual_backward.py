@@ -109,7 +109,7 @@ class Function:
 # mg.draw(run)
 
 # %% [markdown]
-# Only 1.0, the slope of the last function we called. Follow the lower row of the picture: every
+# Only 1.0, the slope of `A`, whose `backward` ran last. Follow the lower row of the picture: every
 # call threw away what came in from the right. The chain rule is a **product**. `backward` has to
 # multiply by what it gets.
 #

@@ -45,7 +45,7 @@ import numpy as np
 # * `__add__` and `__mul__` are the operators `+` and `*`, for two new functions.
 # * `cleargrad` makes a box forget its gradient. The section before the exercises shows why.
 #
-# In `backward` stands the question of this step: `accumulate(x, gx)`, "x gets the gradient gx". You will
+# The question of this step stands in `backward`: `accumulate(x, gx)`, "x gets the gradient gx". You will
 # write it. Until then it does what step 4 did: it assigns.
 
 # %% tags=["active-ipynb"]

@@ -505,7 +505,7 @@ def by_generation(y):
 # %% [markdown]
 # **6b.** A *topological sort* needs no generation. Count for each function how many times its
 # output is used. Start with the maker of `y`. When a function has run, count down the makers of
-# its inputs. Who reaches zero is ready.
+# its inputs. A function whose count reaches zero is ready.
 #
 # Write it as a loop: chains may be 20,000 long. Any valid order passes. As in 6a, the check takes
 # the generations away.

@@ -103,7 +103,7 @@ def accumulate(x, gx):
 #     return Sub()(other, self)
 # ```
 #
-# The other operators are made the same way. The class is folded below. Two more things in it are new. For people,
+# The other operators are made the same way. The class is folded below. Two more things in it are new. For the reader,
 # a variable has a `name`, and a text that `print` shows. And `backward` clears what an earlier walk
 # left in between, which was exercise 7c. (It leaves out the first function, whose output is the result
 # itself, with the seed.)

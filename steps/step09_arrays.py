@@ -362,6 +362,8 @@ def exp(x):
 # `sum_to_shape(g, (3,))` is `[11. 22. 33.]`: a row that was used for both rows.
 # `sum_to_shape(g, (2, 1))` is `[[6.] [60.]]`: a column that was used for three columns. And
 # `sum_to_shape(g, ())` is `66.`: one number that was used everywhere.
+# (In NumPy, `array.sum(axis=(0, 2))` sums over axes 0 and 2 at once. Their lengths are gone then;
+# `keepdims=True` keeps them, as 1.)
 
 # %% tags=["exercise", "ex-9e", "engine"]
 def sum_to_shape(array, shape):

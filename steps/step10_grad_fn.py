@@ -587,7 +587,7 @@ def walk(edge, grad):
 #
 # ## The words
 #
-# These are the eight things that any such engine does, and the words we have for them from here on:
+# These are the eight things that any such engine does, and the words we use for them from here on:
 #
 # | word | what happens | in steps 1 to 9 | here |
 # |---|---|---|---|

@@ -31,7 +31,7 @@ import numpy as np
 
 # %% [markdown]
 # `Tensor.backward` gets one more argument, `create_graph`, and passes it on. (And the complaint about a
-# second backward names the new switch.) That is all. The rest is what you know, folded: tensors, nodes,
+# second backward names the new switch.) The rest is what you know, folded: tensors, nodes,
 # kept values, edges, slots, the maker of the table.
 #
 # ```python
@@ -439,7 +439,7 @@ def walk(edge, grad, retain_graph=None, create_graph=False, wanted=()):
 
 # %%
 def grad(y, *inputs, grad_output=None, create_graph=False, allow_unused=False):
-    """The derivative of y for each input, as a new tensor; no .grad is touched."""
+    """The derivative of y with respect to each input, as a new tensor; no .grad is touched."""
     edges = [gradient_edge(each) for each in inputs]
     found = walk(gradient_edge(y), seed(y, grad_output), None, create_graph, edges)
     for number, each in enumerate(found):
@@ -605,7 +605,7 @@ def grad(y, *inputs, grad_output=None, create_graph=False, allow_unused=False):
 #   `create_graph=True`.
 # * The slopes of $x^2 + y^3$ depend on one input each. Where a slope does not depend on an input, `grad`
 #   refuses, as in PyTorch; with `allow_unused=True` it gives `None` there. (A slope that depends on *no*
-#   input, a constant such as that of $x + y^2$ for $x$, is refused all the same. The check has none.)
+#   input, a constant such as that of $x + y^2$ with respect to $x$, is refused all the same. The check has none.)
 
 # %% tags=["active-ipynb", "exercise", "ex-12a"]
 # def rosenbrock(x, y):

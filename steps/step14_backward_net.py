@@ -169,7 +169,7 @@ def build_grad_op(op):
 #   network: slot `out`. The others are only passed on inside: slot `inner`.
 #
 # (A dictionary stands where you would expect a set: its keys keep their order. And what is `inner` in a
-# network inside is inner here, too.)
+# nested network is `inner` in the network around it, too.)
 
 # %%
 class NetOp(Operator):

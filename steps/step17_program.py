@@ -272,8 +272,8 @@ class Variable:
 # %% [markdown]
 # ## Block: a network that knows its variables
 #
-# A **Block** is a `NetOp`: ops in order, which run in order. New are its variables. A name that it
-# does not know is looked up in its parent, like a variable of an outer function. Block 0 has none:
+# A **Block** is a `NetOp`: ops in order, which run in order. What is new is its variables. A name
+# that it does not know is looked up in its parent, like a variable of an outer function. Block 0 has none:
 # its parent is -1. (`forward_block` waits for step 19.)
 #
 # `append_op` writes one op and creates its output variable.
@@ -439,8 +439,8 @@ def make_grad_op(op):
 # %% [markdown]
 # ## Only what leads to the loss
 #
-# A network gave us gradients of *everything* that left it. A program has one **loss**, and perhaps many
-# ops that have nothing to do with it: a metric behind the loss, a branch that leads elsewhere. They
+# The backward of a network began with gradients of *everything* that left it. A program has one **loss**,
+# and perhaps many ops that have nothing to do with it: a metric behind the loss, a branch that leads elsewhere. They
 # get no grad op. So we keep a growing set of *needed* names, at first only the loss. An op counts when
 # it makes something needed. Then its inputs are needed too.
 #

@@ -137,7 +137,7 @@ def by_links(model, values):
         boxes[writes] = named(REGISTRY[kind], *(boxes[name] for name in reads)).output
     loss = boxes[model[-1][2]]
     loss.grad = np.ones_like(loss.data)
-    for _, _, writes in reversed(model):                    # who uses a value comes before who made it
+    for _, _, writes in reversed(model):                    # the user of a value comes before its maker
         function = boxes[writes].creator
         parts = function.backward(function.output.grad)
         for each, part in zip(function.inputs, parts, strict=True):

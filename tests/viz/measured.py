@@ -53,8 +53,9 @@ def slots_of(graph: Any) -> tuple[int, int]:
     for node in graph.nodes.values():
         if node.kind == "grad_op" and not node.bold:  # what holds a block has no other rule
             ports = [text for text, way in node.ports if way == "out"]
+            heads = [graph.nodes[e.head].name for e in graph.edges if e.tail == node.id]
             rows = [text for text in (*ports, *node.lines) if _FORMULA.search(text)]
-            count = len(ports) or len(rows) or 1
+            count = (len(ports) or len(rows) or 1) - heads.count("@EMPTY@")  # nobody wants it
             slots += count
             formulas += min(count, len(rows))
     return slots, formulas

@@ -102,7 +102,7 @@ def flatten(flatten, NetOp, Operator, backward):
     same("the type of what flatten returns for a net without nets", plain, "NetOp")
     before, flat = str(nest), flatten(nest)
     wanted = [f"v{i + 1} = square(x=v{i})" for i in range(7)]
-    same("the operators of the flat network", list(map(str, flat.ops)), wanted)
+    same("the list of operators of the flat network", list(map(str, flat.ops)), wanted)
     same("the nest that was given, afterwards,", str(nest), before)
     for no_grad in ((), ("v0",), ("v2",)):
         mirrored = [str(op) for op in flatten(backward(nest, no_grad)).ops]

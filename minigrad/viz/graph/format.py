@@ -266,11 +266,17 @@ class Cells(NamedTuple):
         shape, block, low, high = self
         while low.size > (min(BLOCKS, most) if self.low.size > most else most):
             axis = int(np.argmax(low.shape))
-            starts = range(0, low.shape[axis], 2)
-            low = np.minimum.reduceat(low, starts, axis)
-            high = np.maximum.reduceat(high, starts, axis)
+            low, high = _pairs(np.minimum, low, axis), _pairs(np.maximum, high, axis)
             block = (*block[:axis], 2 * block[axis], *block[axis + 1 :])
         return Cells(shape, block, low, high)
+
+
+def _pairs(ufunc: np.ufunc, array: np.ndarray[Any, Any], axis: int) -> np.ndarray[Any, Any]:
+    """Neighbours along an axis made one; ``reduceat`` says the same and takes ten times as long."""
+    array = np.moveaxis(array, axis, 0)
+    pairs, odd = array[::2].copy(), array[1::2]
+    ufunc(pairs[: len(odd)], odd, out=pairs[: len(odd)])
+    return np.moveaxis(pairs, 0, axis)
 
 
 def cells(value: Any) -> Cells | None:
@@ -280,7 +286,7 @@ def cells(value: Any) -> Cells | None:
     ((32,), None)
     """
     array = _numeric(unwrap(value))
-    if array is None or not FEW < array.size <= 10 * MANY:
+    if array is None or not FEW < array.size <= MANY:
         return None
     # a picture keeps nothing of the user's
     array = array if array.size > MOST_CELLS else array.copy()
