@@ -94,22 +94,35 @@ YOURS = SimpleNamespace(exp=engine.exp, log=lambda x: Log()(x), relu=lambda x: R
 #
 # It reads a name letter by letter and says how likely each letter is to come next. The dot begins
 # a name and ends it. This is the architecture of Andrej Karpathy's *microgpt*: one layer, 16
-# numbers per letter, 4 heads, RMSNorm (`norm` below), no biases, relu. Read it from top to bottom:
+# numbers per letter, 4 heads, RMSNorm (`norm` below), no biases, relu. We build it in four pieces.
 #
-# * a letter becomes a row of 16 numbers, and so does its place; the two are added;
-# * **attention**: four heads, as above, each with matrices of its own. `MASK` hides the places that follow: a
-#   letter may not look at what it is supposed to guess;
-# * **the net**: each place thinks for itself, in 64 numbers;
-# * both *add* to what was there (`h = h + …`), so the gradient always has a short way back. You
-#   know that `+` hands it on unchanged.
+# **What goes in.** A letter is a row with a single 1 in it. `x` holds the letters that are read, `y` the ones
+# that follow them.
 #
-# A letter is given as a row with a single 1 in it, so that `x @ p["letters"]` picks a row.
+# **Predict, then run.** In the name "al", which letter is to be guessed after the dot, and which one last?
 
 # %%
 LETTERS, BLOCK, WIDTH, HEADS = ".abcdefghijklmnopqrstuvwxyz", 16, 16, 4
-MASK = np.triu(np.full((BLOCK, BLOCK), -1e9), 1)
 
 
+def example(name):
+    """What goes in and what should come out: a row with a 1 per letter; y is divided by how many."""
+    x, y = np.zeros((2, BLOCK, len(LETTERS)))
+    rows = np.eye(len(LETTERS))[[LETTERS.index(letter) for letter in f".{name}."]]
+    x[:len(rows) - 1], y[:len(rows) - 1] = rows[:-1], rows[1:] / (len(rows) - 1)
+    return x, y
+
+
+# %% tags=["active-ipynb"]
+# x, y = example("al")
+# for read, follows in zip(x[:3], y[:3]):
+#     print(LETTERS[read.argmax()], "→", LETTERS[follows.argmax()])
+
+# %% [markdown]
+# **The parameters**: matrices, by name. `x @ p["letters"]` picks a row of 16 numbers for each letter. Each place
+# has such a row, too, and the two are added.
+
+# %%
 def starts(seed):
     """The parameters before training, by name."""
     shapes = {"letters": (len(LETTERS), WIDTH), "scores": (WIDTH, len(LETTERS)),
@@ -121,19 +134,31 @@ def starts(seed):
     return {name: random.normal(0, 0.08, shape) for name, shape in shapes.items()}
 
 
+# %% [markdown]
+# **The first row of numbers.** `norm` keeps rows from growing on their way through the model.
+
+# %%
 def norm(x):
     """Each row scaled so that the mean of its squares is 1."""
     return x * ((x * x).sum(axis=1, keepdims=True) * (1 / WIDTH) + 1e-5) ** -0.5
+
+
+def embedding(x, p, ops):
+    return norm(x @ p["letters"] + p["places"])
+
+
+# %% [markdown]
+# **Attention**: four heads, as above, each with matrices of its own. `MASK` hides the places that follow: a
+# letter may not look at what it is supposed to guess.
+
+# %%
+MASK = np.triu(np.full((BLOCK, BLOCK), -1e9), 1)
 
 
 def share(scores, ops):
     """Scores as parts of 1, row by row."""
     e = ops.exp(scores)
     return e / e.sum(axis=1, keepdims=True)
-
-
-def embedding(x, p, ops):
-    return norm(x @ p["letters"] + p["places"])
 
 
 def attention(h, p, ops):
@@ -145,6 +170,13 @@ def attention(h, p, ops):
     return h
 
 
+# %% [markdown]
+# **Thinking**: each place for itself, in 64 numbers. Like attention it *adds* to what was there
+# (`h + …`), so the gradient always has a short way back: `+` hands it on unchanged.
+#
+# At the end stand scores for 27 letters, and the loss.
+
+# %%
 def thinking(h, p, ops):
     return h + ops.relu(norm(h) @ p["wide"]) @ p["narrow"]
 
@@ -155,17 +187,10 @@ def loss_of(p, x, y, ops):
     return -(ops.log(share(h @ p["scores"], ops)) * y).sum()
 
 
-def example(name):
-    """What goes in and what should come out: a row with a 1 per letter; y is divided by how many."""
-    x, y = np.zeros((2, BLOCK, len(LETTERS)))
-    rows = np.eye(len(LETTERS))[[LETTERS.index(letter) for letter in f".{name}."]]
-    x[:len(rows) - 1], y[:len(rows) - 1] = rows[:-1], rows[1:] / (len(rows) - 1)
-    return x, y
-
-
 # %% [markdown]
 # An optimizer: *Adam*. It remembers for each number what its gradient was on average, and how large
-# it was, and steps by the mean divided by the size.
+# it was, and steps by the mean divided by the size. Both averages begin at 0, so early on they are too
+# small: after one step the mean is only 0.15 of the gradient. Dividing by `1 - one ** t` makes up for it.
 
 # %%
 def adam(boxes, means, t, lr=0.01, one=0.85, two=0.99):

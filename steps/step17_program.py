@@ -29,14 +29,8 @@
 # Part E has four steps, 17 to 20. The first three go on with your code of step 15. (You need nothing of
 # step 16: what step 19 uses of it is told there.)
 #
-# | you know | now | what is new |
-# |---|---|---|
-# | `Operator` | the same; we say **op** for short | nothing |
-# | a name | `Variable` | what is known about a name before anything runs |
-# | `NetOp` | `Block` | it knows its variables, and the block around it |
-# | `backward(net)` | `append_backward(loss)` | it starts from one loss, and writes into the same block |
-#
-# First what we bring along, folded: the scope, the registry, `Operator`, `build_grad_op`, `NetOp`.
+# First what we bring along, folded: the scope, the registry, `Operator` (**op** for short from here on),
+# `build_grad_op`, `NetOp`.
 # (`add_up` waits for step 18.)
 
 # %%
@@ -387,8 +381,14 @@ def run(program, values):
 # print(run(program, values)["e"], run(program, {"a": 1.0, "b": 1.0, "d": 7.0})["e"])
 
 # %% [markdown]
-# **Half-way.** Rest here, if you like. So far a program is described and run. The second half writes
-# its backward part.
+# **Half-way.** Rest here, if you like. A program is described and run. The second half writes its backward
+# part:
+#
+# | you knew | now | what is new |
+# |---|---|---|
+# | a name | `Variable` | what is known about a name before anything runs |
+# | `NetOp` | `Block` | it knows its variables, and the block around it |
+# | `backward(net)` | `append_backward(loss)` | it starts from one loss, and writes into the same block |
 #
 # ## The backward part: first attempt
 #

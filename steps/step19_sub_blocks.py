@@ -3,7 +3,7 @@
 #
 # **Goal.** Differentiate loops and branches: ops that hold a block get grad ops that hold one.
 #
-# **Time.** 30 minutes
+# **Time.** 35 minutes
 #
 # **Needs.** step 18
 
@@ -452,8 +452,8 @@ class BlockOp(Operator):
 #     return block.var(ends[0])
 
 # %% [markdown]
-# Here is our loop. Its body has three ops. In the call of `hold`, `state` says for each carried value
-# where it starts, what it becomes, and what it is called afterwards.
+# Here is our loop. Its body has three ops. In the call of `hold`, `state` tells the story of each carried
+# value in three names: `s` starts as `x`, a step makes `s_next` of it, and after the loop it is called `y`.
 
 # %% tags=["active-ipynb", "picture-F"]
 # def power():
@@ -669,15 +669,32 @@ def make_steps_grad_op(op):
 #
 # ### The passes go into the grad blocks
 #
-# `adjust` of step 18 looked after one block. Now, when it is done with a block, it goes into the grad
-# blocks that the ops of this block hold. Each of them
+# A pass of step 18 saw all there was to see: one block. A grad block is only a part. It reads `y@GRAD`, and no
+# op in it writes that: the grad op will put it there.
 #
-# 1. gets its **parent**: the block that holds the grad op;
-# 2. is told what is **given**. `y@GRAD` is read in the grad block, and no op in it writes it: the grad op
-#    puts it into every step. Without this, rule 2 of step 18 would drop the whole block;
-# 3. is told what is **not wanted**. A name from outside, such as `n`, is not wanted when it is not wanted
-#    outside. For a name that the body declares itself, such as `s`, only its own `stop_gradient` counts.
-#    (Exercise 19b shows why.)
+# **Predict, then run.** Rule 2 of step 18 drops an op when only zeros come in, and a gradient that nobody
+# writes is a zero. What does it leave of our two lines?
+
+# %% tags=["active-ipynb", "mistake"]
+# kept, dropped = remove_no_grad_branch(grad_block.ops, no_grad=set())
+# print("kept:", kept)
+# for op, reason in dropped:
+#     print(reason, "  ", op)
+
+# %% [markdown]
+# Nothing. `assign` goes because of `y@GRAD`, and then `mul_grad` because of `assign`. So the pass has to be
+# told what is **given** from outside:
+
+# %% tags=["active-ipynb"]
+# print(*remove_no_grad_branch(grad_block.ops, no_grad=set(), given=["y@GRAD"])[0], sep="\n")
+
+# %% [markdown]
+# And who says what is **not wanted**? For a name that the block shares with the outside, such as `n`, the
+# outside does. For a name of its own, such as `s`, the block itself does, by `stop_gradient`. (Exercise 19b
+# shows why.)
+#
+# That is all that `adjust` of step 18 has to learn. When it is done with a block, it goes into the grad
+# blocks that its ops hold. Each of them gets its parent, the names that are not wanted, and what is given.
 
 # %%
 def adjust(block, start, no_grad, given=()):
