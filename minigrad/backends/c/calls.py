@@ -19,6 +19,8 @@ MOVES = {
     np.roll, np.tile, np.tril, np.triu, np.flip, np.diagonal, np.moveaxis, np.swapaxes, np.transpose, np.expand_dims,
     np.concatenate, np.stack,
 }  # fmt: skip
+#: multiplications of a product of matrices that take less time than to call BLAS
+LITTLE = 512
 #: multiplications of an einsum that is written as loops
 SMALL = 1 << 16
 #: a sum of fewer numbers is a loop of its own: NumPy adds up so few one after the other, too
@@ -175,7 +177,8 @@ class Calls(Page):
             a, c = a.shown(a.view[None]), c.shown(c.view[..., None, :])
         *batch, m, n = c.view.shape
         k, dtype = a.view.shape[-1], c.view.dtype
-        if not k or dtype.kind == "b" or not a.view.dtype == b.view.dtype == dtype:
+        little = not self.exact and m * n * k <= LITTLE
+        if little or not k or dtype.kind == "b" or not a.view.dtype == b.view.dtype == dtype:
             x, y = a.shown(a.view[..., None]), b.shown(b.view[..., None, :, :])
             self.products(c, c.view[..., None, :], x, y)
             return

@@ -64,7 +64,8 @@ class BuiltC:
         memory, state = aligned_zeros(max(size, 64), np.uint8), step.memory.arrays[STATE]
         first = state.ctypes.data
         self.state = first, first + state.nbytes
-        self.pointers = ctypes.c_void_p(first), ctypes.c_void_p(memory.ctypes.data)
+        self.pointers = ctypes.c_void_p(first), ctypes.c_void_p(memory.ctypes.data), self.addresses
+        self.copies = [fed if fed.nbytes < COPIED else None for fed in self.fed]
         #: member → the block it lies in, and where it begins there
         self.begins = {m.ref: (memory, begin) for m, begin in zip(members, begins, strict=True)}
         for member, name in zip(self.writer.members["p"], step.memory.in_order(), strict=True):
@@ -97,22 +98,26 @@ class BuiltC:
 
     def run(self, *values: Any) -> list[Any]:
         """Run it once.  C changes parameters after everything that may fail, and no signal is seen in between."""
-        for k, value in enumerate(values):
+        for k, (copy, value) in enumerate(zip(self.copies, values, strict=True)):
             if value is None:  # nothing reads it
-                continue
-            if value.nbytes < COPIED:
-                self.fed[k][...] = value
-                continue
-            if not value.flags.carray:
-                value = np.require(value, None, ["C", "A"])
-            at = data_pointer(value)
-            if self.state[0] <= at < self.state[1]:  # a parameter, which changes while it is read
-                value = value.copy()
-                at = data_pointer(value)
-            self.fed[k], self.addresses[k] = value, at
-        if failed := self.function(*self.pointers, self.addresses):
+                pass
+            elif copy is None:
+                self.point(k, value)
+            else:
+                copy[...] = value
+        if failed := self.function(*self.pointers):
             self.fail(failed)
         return [r.copy() for r in self.results]
+
+    def point(self, k: int, value: Any) -> None:
+        """Show C where a large feed is."""
+        if not value.flags.carray:
+            value = np.require(value, None, ["C", "A"])
+        at = data_pointer(value)
+        if self.state[0] <= at < self.state[1]:  # a parameter, which changes while it is read
+            value = value.copy()
+            at = data_pointer(value)
+        self.fed[k], self.addresses[k] = value, at
 
     def fail(self, number: int) -> None:
         """Raise what NumPy's kernel raises with the values it failed with."""
