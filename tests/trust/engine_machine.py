@@ -162,6 +162,8 @@ class Session:
         if none:
             return
         inputs = self.some_inputs()
+        if self.pick(4) == 0:  # the same one twice
+            inputs.append(inputs[0])
         done = self.both(
             lambda: mg.grad(
                 [t for t, _ in roots],
