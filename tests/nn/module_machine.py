@@ -63,6 +63,7 @@ class Model:
         self.entries = {p: Entry(np.array(at[p].detach()), p in PARAMETERS) for p in at}
         self.training = True
         self.optimized: list[str] | None = None
+        self.decay = 0.0
 
 
 class History:
@@ -165,8 +166,9 @@ class History:
 
     def optimize(self, index: int, net: Net, model: Model) -> None:
         model.optimized = [p for p, _ in net.named_parameters()]
+        model.decay = self.draw.choice([0.0, 0.5])  # without it, steps are of another kind
         try:
-            self.optimizers[index] = optim.SGD(net, lr=0.125)
+            self.optimizers[index] = optim.SGD(net, lr=0.125, weight_decay=model.decay)
         except MinigradError:
             assert not model.optimized
             model.optimized = None
@@ -181,7 +183,8 @@ class History:
         for path in model.optimized:
             entry = model.entries[path]
             if entry.trains and entry.grad is not None:
-                entry.value = entry.value - np.asarray(0.125, entry.value.dtype) * entry.grad
+                rate, decay = np.asarray([0.125, model.decay], entry.value.dtype)
+                entry.value = entry.value - rate * (entry.grad + decay * entry.value)
 
     def copied(self, index: int, net: Net, model: Model) -> None:
         """A copy trains, freezes and thaws by itself; pickles hold no gradients."""
