@@ -10,7 +10,7 @@ from minigrad import nn
 from minigrad.viz import draw
 from minigrad.viz.adapters.names import Names
 from minigrad.viz.adapters.of_nodes import of_links
-from minigrad.viz.fold.fold import FULL, folded
+from minigrad.viz.fold.fold import FULL, View
 from minigrad.viz.graph.graph import Graph, is_op
 from tests.viz import sample_programs as samples
 from tests.viz.linked_nodes import Add, Function, Mul, Square, Variable
@@ -55,12 +55,12 @@ def counted(graph):
 
 def test_a_small_graph_is_drawn_in_full():
     graph = of_links([chain(5, Square)], Names())
-    assert folded(graph) is graph
-    assert folded(graph, "full") is graph
+    assert View(graph).graph is graph
+    assert View(graph, "full").graph is graph
 
 
 def test_a_repeated_segment_is_drawn_once_with_its_count():
-    small = folded(of_links([chain(40, Square, Sine)], Names()), "folded")
+    small = View(of_links([chain(40, Square, Sine)], Names()), "folded").graph
     names = [n.name for n in small.nodes.values() if n.kind == "folded"]
     assert names == ["20 × (Square, Sine)", "20 × (Sine.backward, Square.backward)"]
     forward, backward = (n for n in small.nodes.values() if n.kind == "folded")
@@ -73,7 +73,7 @@ def test_a_repeated_segment_is_drawn_once_with_its_count():
 @pytest.mark.parametrize("times", [12, 100, 1000])
 def test_every_operation_is_drawn_or_counted(times, kinds):
     graph = of_links([chain(times, *kinds)], Names())
-    small = folded(graph)
+    small = View(graph).graph
     plain = sum(is_op(n) and n.kind != "accumulate" for n in graph.nodes.values())
     drawn = sum(
         n.data.get("ops", 1) for n in small.nodes.values() if is_op(n) and n.kind != "accumulate"
@@ -84,7 +84,7 @@ def test_every_operation_is_drawn_or_counted(times, kinds):
 
 def test_an_irregular_graph_folds_too_and_keeps_every_operation():
     graph = of_links([irregular(1200)], Names())
-    small = folded(graph)
+    small = View(graph).graph
     assert len(small.nodes) <= FULL
     lost = [n for n in graph.nodes.values() if n.kind == "accumulate"]
     assert counted(small) + len(lost) >= sum(map(is_op, graph.nodes.values())) >= counted(small)
@@ -98,14 +98,14 @@ def test_what_was_folded_is_said_below_the_picture():
 
 
 def test_a_shared_leaf_and_its_gradient_stay():
-    small = folded(of_links([chain(300, Square, Mul)], Names()))
+    small = View(of_links([chain(300, Square, Mul)], Names())).graph
     assert [n.name for n in small.nodes.values() if not is_op(n)] == ["x", "y", "y.grad", "x.grad"]
 
 
 def test_lines_end_at_nodes_that_are_there():
     for root in (chain(100, Square, Mul), irregular(400)):
         for detail in ("folded", "auto"):
-            small = folded(of_links([root], Names()), detail)
+            small = View(of_links([root], Names()), detail).graph
             assert all({e.tail, e.head} <= small.nodes.keys() for e in small.edges)
             assert all(n.twin is None or n.twin in small.nodes for n in small.nodes.values())
 
@@ -118,7 +118,7 @@ def test_the_graph_that_is_folded_is_not_changed():
         [n.twin for n in graph.nodes.values()],
         list(graph.notes),
     )
-    folded(graph, "folded")
+    View(graph, "folded").graph
     assert before == (
         len(graph.nodes),
         len(graph.edges),
@@ -134,7 +134,7 @@ def test_a_graph_with_one_side_only_folds():
         op, value = g.node("op", "mul" if i % 2 else "add", number=i), g.node("value", f"v{i}")
         g.edge(before, op), g.edge(op, value)
         before = value
-    small = folded(g)
+    small = View(g).graph
     (segment,) = (n for n in small.nodes.values() if n.kind == "folded")
     assert (segment.name, segment.lines) == ("300 × (add, mul)", ("ops #0 to #599",))
 

@@ -10,7 +10,7 @@ import minigrad as mg
 from minigrad.viz.adapters.names import Names
 from minigrad.viz.adapters.of_grad_fn import Walk, accumulates, of_grad_fn
 from minigrad.viz.adapters.of_program import of_program
-from minigrad.viz.fold.fold import folded
+from minigrad.viz.fold.fold import View
 from minigrad.viz.fold.segments import size_of
 from minigrad.viz.graph.format import NOT_YET, format_value
 from minigrad.viz.graph.graph import NODE_KINDS, is_op
@@ -123,7 +123,7 @@ def test_the_numbers_drawn_are_those_that_retain_grad_keeps(seed):
 def test_folding_a_random_program_loses_no_operation_and_no_twin():
     for seed in range(0, 500, 5):
         whole = of_program(program(recipe(seed, 4 + seed % 25))[0])
-        small = folded(whole, "folded")
+        small = View(whole, "folded").graph
         assert counted(small) == counted(whole)
         assert all({e.tail, e.head} <= small.nodes.keys() for e in small.edges)
         assert all(n.twin is None or n.twin in small.nodes for n in small.nodes.values())

@@ -21,34 +21,44 @@ _TIGHTER, _FEWEST = 0.8, 8  # nodes that a picture may have when it is folded mo
 MODULES = 80  # nodes drawn before frames of modules are closed
 
 
-def folded(
-    graph: Graph, detail: str = "auto", openings: Iterable[Opening] = (), most: int = FULL
-) -> Graph:
-    """The graph as ``detail`` asks for it: "full", "folded", or, where it has more than
-    ``most`` nodes, folded until it has not; with what was opened in it.
+#: a graph, its frames of modules closed or not, and what of it is drawn as one box
+Folding = tuple[Graph, list[Segment]]
 
-    How it is folded does not depend on what is opened, so that a picture does not jump.
+
+def folded(graph: Graph, detail: str = "auto", most: int = FULL) -> Folding | None:
+    """How ``detail`` asks for a graph to be folded: "full", "folded", or, where it has more than ``most`` nodes,
+    until it has not; None for all of it.
     """
     by_module = detail in ("auto", "folded") and any(r.folds for r in graph.regions.values())
     few = MODULES if by_module else most
     if detail == "full" or (detail != "folded" and len(graph.nodes) <= few):
-        return graph
+        return None
     found = None if by_module else _small(graph, [*modules(graph), segments(graph)], most)
     if found is not None:
-        return _contracted(graph, found, openings)
+        return graph, found
     shut = closed(graph)  # frames are closed, and what stands outside folds for itself
     found = _small(shut, [[]] if by_module else [segments(shut)], most)
-    found = (segments(shut) if by_module else chunks(shut, most)) if found is None else found
-    frames = {r for o in openings if o.what != "part" for r in frames_around(graph, o.ids)}
-    if frames:
-        holders = {graph.regions[r].holder or f"c{r}" for r in frames}
-        graph = closed(graph, frames)
-        if len(graph.nodes) > most:
-            found = [*found, *(s for s in segments(graph) if s.ops[0].region in frames)]
-        openings = [*openings, Opening("show", frozenset(holders))]
-    else:
-        graph = shut
-    return _contracted(graph, found, openings)
+    if found is None:
+        found = segments(shut) if by_module else chunks(shut, most)
+    return shut, found
+
+
+def opened(
+    graph: Graph, folding: Folding | None, openings: Iterable[Opening] = (), most: int = FULL
+) -> Graph:
+    """The graph as it is folded, but for what was opened: a picture does not jump when something is."""
+    if folding is None:
+        return graph
+    shut, found = folding
+    if shut is not graph:
+        frames = {r for o in openings if o.what != "part" for r in frames_around(graph, o.ids)}
+        if frames:
+            holders = {graph.regions[r].holder or f"c{r}" for r in frames}
+            shut = closed(graph, frames)
+            if len(shut.nodes) > most:
+                found = [*found, *(s for s in segments(shut) if s.ops[0].region in frames)]
+            openings = [*openings, Opening("show", frozenset(holders))]
+    return _contracted(shut, found, openings)
 
 
 def _contracted(graph: Graph, found: list[Segment], openings: Iterable[Opening] = ()) -> Graph:
@@ -88,6 +98,7 @@ class View:
         self.whole, self.detail, self.most = whole, detail, FULL
         self.openings = [Opening("show", frozenset(expand))] if expand else []
         self._kept = len(self.openings)
+        self._foldings: dict[int, Folding | None] = {}  # by what ``most`` was
         self._refold()
 
     @property
@@ -98,6 +109,7 @@ class View:
     def turn(self, direction: str) -> None:
         """Draw from left to right ("LR") or from top to bottom ("TB")."""
         self.whole.direction = self.graph.direction = direction
+        self._foldings.clear()
 
     def tighten(self) -> bool:
         """Fold more, for a picture that is too wide; False if there is nothing more to fold."""
@@ -196,7 +208,9 @@ class View:
         return "Everything is folded."
 
     def _refold(self) -> None:
-        self.graph = folded(self.whole, self.detail, self.openings, self.most)
+        if self.most not in self._foldings:
+            self._foldings[self.most] = folded(self.whole, self.detail, self.most)
+        self.graph = opened(self.whole, self._foldings[self.most], self.openings, self.most)
 
     def _open(self, what: str, ids: Iterable[str]) -> None:
         """One more opening; the oldest ones close when the picture would be too large."""

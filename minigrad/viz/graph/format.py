@@ -43,7 +43,10 @@ def visible(text: object) -> str:
 
 
 def _plain(text: object) -> str:
-    return "".join(_visible(c) for c in _ISOLATED.sub(r"\1", str(text)))
+    shown = str(text)
+    if shown.isprintable():  # nothing in it hides
+        return shown
+    return "".join(_visible(c) for c in _ISOLATED.sub(r"\1", shown))
 
 
 def _isolated(text: str) -> str:

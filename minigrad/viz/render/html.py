@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parent.parent / "browser"
 #: of a picture that opens without a kernel: drawings of what is in its boxes, nodes in all, and the
 #: lines of one: more take seconds to lay out
-_DRAWINGS, _DRAWN, _LINES = 12, 400, 250
+_DRAWINGS, _DRAWN, _LINES = 12, 400, 160
 _CELLS = 16_384  # elements of arrays, or blocks of them, that a page holds
 
 Draw = Callable[[View], str | None]
