@@ -40,13 +40,11 @@ def missing(
     """
     what, advice = f"{owner} has no attribute {name!r}", table.get(name)
     spelt = {n.lower(): n for n in known}
-    near = (
-        [] if advice or name[0] == "_" else difflib.get_close_matches(name.lower(), spelt, 1, 0.75)
-    )
-    if near:
-        what += f"; did you mean {home}.{spelt[near[0]]}?"
-    text = told(what, advice or "") if advice or near else what
-    return AttributeError(text, name=name, obj=obj)
+    if advice:
+        what = told(what, advice)
+    elif name[0] != "_" and (near := difflib.get_close_matches(name.lower(), spelt, 1, 0.75)):
+        what = told(f"{what}; did you mean {home}.{spelt[near[0]]}?")
+    return AttributeError(what, name=name, obj=obj)
 
 
 def instead(keyword: str, function: str = "") -> str:
@@ -66,10 +64,7 @@ def meant(name: str, known: Iterable[str]) -> str:
     ('axis', 'keepdims', '')
     """
     names = list(known)
-    renamed = [n for n in TABLES["keywords"].get(name, "").split(", ") if n in names]
-    near = (
-        []
-        if name in TABLES["keywords to leave out"]
-        else difflib.get_close_matches(name, names, n=1)
-    )
-    return next(iter(renamed or near), "")
+    found = [n for n in TABLES["keywords"].get(name, "").split(", ") if n in names]
+    if not found and name not in TABLES["keywords to leave out"]:
+        found = difflib.get_close_matches(name, names, n=1)
+    return found[0] if found else ""

@@ -80,15 +80,10 @@ def build_grad_op(op: Operator) -> Operator:
     reads, writes = added_gradients(op)  # 3
     grad_op = Operator(kind, {**copied, **reads}, writes, op.attrs)  # 4
     grad_op.at(op).forward_op = op
-    needed = _values_read(op)
+    plan = _plan(op)  # of the other slots the shape is enough
+    needed = {slot for slot, value, _ in plan.operands if value} | set(plan.results)
     grad_op.reads = tuple(n for slot, listed in copied.items() if slot in needed for n in listed)
     return grad_op
-
-
-def _values_read(op: Operator) -> set[str]:
-    """The slots whose values the rules read; of the others the shape is enough."""
-    plan = _plan(op)
-    return {slot for slot, value, _ in plan.operands if value} | set(plan.results)
 
 
 def rnn_grad_op(op: RnnOp, no_grad: set[str]) -> RnnGradOp:

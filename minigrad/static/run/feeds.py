@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import MinigradError, ProgramError, did_you_mean, user_line, wrong
+from ...errors import MinigradError, did_you_mean, wrong
 from ...ops.shape import Array, DType, Shape
 from ...primitives.arguments import Args, ByName
 from ..program.arguments import name_of, several
@@ -97,8 +97,7 @@ def _data(program: Program, key: Any) -> Variable:
     var = program.global_block().vars.get(name)
     if var is None or not var.is_data:
         what = f"feed names {name!r}, which is no data of this program"
-        what += f"{did_you_mean(name, data_of(program))}\n  at {user_line()}"
-        raise ProgramError(what)
+        raise wrong(what + did_you_mean(name, data_of(program)))
     return var
 
 

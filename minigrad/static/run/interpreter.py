@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import MinigradError, ProgramError, describe, wrong
+from ...errors import MinigradError, ProgramError, describe, told, wrong
 from ...grad_names import EMPTY, GRAD
 from ...ops.shape import Array
 from ...primitives.arguments import ByName, Function
@@ -112,11 +112,9 @@ class Run:
         self.room -= size
         if self.room < 0:
             last = last if array is None else f"{last!r}, {describe(array)},"
-            what = (
-                f"the values of this run are more than {self.memory_limit} bytes (memory_limit); "
-            )
+            what = f"the values of this run are more than {self.memory_limit} bytes (memory_limit)"
             advice = "smaller shapes, or Executor.run(…, memory_limit=…)"
-            raise wrong(f"{what}{last} is one too many", advice)
+            raise wrong(f"{what}; {last} is one too many", advice)
 
     def _finite(self, k: int, op: Operator, scope: Scope) -> None:
         args = {n: scope.find(n) for n in op.input_names if n != EMPTY}
@@ -171,9 +169,9 @@ def run_while(run: Run, op: Operator, scope: Scope) -> None:
         if not np.all(run.value(test, op.attrs["cond"])):
             break
         if len(scopes) >= run.step_limit:
-            what = f"{endless(run.step_limit)} (step_limit)\n  at {op.source_line}\n"
-            what += "  repair: a condition that becomes false, or Executor.run(…, step_limit=…)"
-            raise ProgramError(what)
+            advice = "a condition that becomes false, or Executor.run(…, step_limit=…)"
+            what = f"{endless(run.step_limit)} (step_limit)"
+            raise ProgramError(told(what, advice, op.source_line))
         run.block(body, step, len(scopes))
         values = _values(run, step, op.attrs["next"])
         scopes.append(step)
@@ -186,10 +184,8 @@ def run_recurrent(run: Run, op: Operator, scope: Scope) -> None:
     body = run.program.blocks[op.attrs["sub_block"]]
     seqs = [run.value(scope, n) for n in op.inputs["seq"]]
     if len({len(s) for s in seqs}) != 1:
-        lengths = [len(s) for s in seqs]
-        what = f"the sequences of a recurrent op have different lengths: {lengths}\n  at {op.source_line}\n"
-        what += "  repair: cut or fill them up to one length"
-        raise ProgramError(what)
+        what = f"the sequences of a recurrent op have different lengths: {[*map(len, seqs)]}"
+        raise ProgramError(told(what, "cut or fill them up to one length", op.source_line))
     values = _values(run, scope, op.inputs["x"])
     scopes: list[Scope] = []
     for t in range(len(seqs[0])):
