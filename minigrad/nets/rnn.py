@@ -122,14 +122,12 @@ class RnnGradOp(Operator):
         for slot in ("out", "last"):
             self.inputs[slot + "_grad"] = [name + GRAD for name in rnn.outputs[slot]]
         written = {n for _, op in places(stepnet) for n in names(op.outputs)}
+        given = {**rnn.sequences, **{name: name for name in rnn.inputs["shared"]}}
+        made = {n: v + GRAD if n + GRAD in written else EMPTY for n, v in given.items()}
         self.outputs = {
-            "x_grad": [
-                v + GRAD if n + GRAD in written else EMPTY for n, v in rnn.sequences.items()
-            ],
+            "x_grad": [made[n] for n in rnn.sequences],
             "start_grad": [v + GRAD for v in rnn.inputs["start"]],
-            "shared_grad": [
-                n + GRAD if n + GRAD in written else EMPTY for n in rnn.inputs["shared"]
-            ],
+            "shared_grad": [made[n] for n in rnn.inputs["shared"]],
         }
 
     def run(self, scope: Any) -> None:
