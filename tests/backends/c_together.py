@@ -87,9 +87,8 @@ def compiled(texts: list[str], exact: bool, folder: Path) -> Any:
         parts += [text, *(f"#undef {name}" for name in names)]
     source, library = folder / "steps.c", folder / "steps.so"
     source.write_text("\n".join(parts), encoding="ascii")
-    build._run(
-        [*build.compiler(), *FLAGS, *build.EXACT[exact], "-o", str(library), str(source), "-lm"],
-        None,
+    build.run(
+        [*build.compiler(), *FLAGS, *build.EXACT[exact], "-o", str(library), str(source), "-lm"]
     )
     return ctypes.CDLL(str(library))
 

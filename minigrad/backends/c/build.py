@@ -45,7 +45,8 @@ def load(text: str, exact: bool) -> Any:
     """The function ``step`` of a text.  Errors: `ProgramError` if there is no compiler, or it fails."""
     cc = compiler()
     command = [*cc, *FLAGS, *EXACT[exact], *(["-O2"] if text.count("\n") > LONG else [])]
-    facts = [text, *command, identity(cc), processor()]
+    about = os.stat(os.path.realpath(cc[0]))
+    facts = [text, *command, str(about.st_mtime_ns), str(about.st_size), processor()]
     name = hashlib.sha256("\0".join(facts).encode()).hexdigest()[:32]
     for folder in folders():
         for path in sorted(folder.glob(f"{name}-*.so")):
@@ -66,17 +67,6 @@ def compiler() -> list[str]:
             return [path, *command[1:]]
     what = f'backend="c" needs a C compiler, and {asked[0] if asked else "cc"} is not there'
     raise refusal(what, "apt install gcc, or on a Mac: xcode-select --install", ProgramError)
-
-
-def identity(command: list[str]) -> str:
-    """Which compiler this is."""
-    about = os.stat(os.path.realpath(command[0]))
-    return _version(tuple(command), about.st_mtime_ns, about.st_size)
-
-
-@cache
-def _version(command: tuple[str, ...], changed: int, size: int) -> str:
-    return f"{changed} {size} " + _run([*command, "--version"], None)
 
 
 @cache
@@ -116,7 +106,7 @@ def _compiled(command: list[str], text: str, folder: Path, name: str) -> Path:
     with tempfile.TemporaryDirectory(dir=folder) as work:
         source, library = Path(work, "step.c"), Path(work, "step.so")
         source.write_text(text, encoding="ascii")
-        _run([*command, "-o", str(library), str(source), "-lm"], folder)
+        run([*command, "-o", str(library), str(source), "-lm"])
         if not library.exists():
             raise _failed(command, "it made no file")
         target = folder / f"{name}-{_digest(library)}.so"
@@ -124,7 +114,7 @@ def _compiled(command: list[str], text: str, folder: Path, name: str) -> Path:
     return target
 
 
-def _run(command: list[str], folder: Path | None) -> str:
+def run(command: list[str]) -> None:
     """Run the compiler.  Errors: `ProgramError` if it fails or hangs, OSError if the folder is full."""
     how: Any = {"capture_output": True, "text": True, "errors": "replace", "timeout": PATIENCE}
     try:
@@ -134,11 +124,10 @@ def _run(command: list[str], folder: Path | None) -> str:
     except OSError as error:
         raise _failed(command, str(error)) from None
     if done.returncode:
-        if folder is not None and "No space left" in done.stderr:
+        if "No space left" in done.stderr:
             raise OSError(done.stderr)
         lines = sorted(done.stderr.splitlines(), key=lambda line: "error" not in line.lower())
         raise _failed(command, lines[0][:200] if lines else f"it ended with {done.returncode}")
-    return str(done.stdout)
 
 
 def _failed(command: list[str], why: str) -> MinigradError:

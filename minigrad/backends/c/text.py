@@ -39,11 +39,6 @@ class Writer(Calls):
         super().__init__(program, fetch, memory, exact)
         self.max_steps = max_steps
         self.items(self.schedule.items)
-        if any(id(array) in self.schedule.lists for array in self.schedule.fetched):
-            raise ProgramError(
-                "values from inside a loop are fetched, a list with one for each step, which C does not return.\n"
-                "  repair: stack them in the program (static_rnn does), or compile without backend"
-            )
         self.fetched = [self.place(a) for a in self.schedule.fetched]
         for k, place in enumerate(self.fetched):
             if place.ref.startswith("f->"):  # what is fed may be fetched, too
@@ -80,7 +75,7 @@ class Writer(Calls):
     def loop(self, loop: Loop) -> None:
         """``while`` and ``recurrent``, forwards and back."""
         if loop.gathered:
-            raise Unsayable("values of every step are fetched")
+            raise Unsayable("values of every step are fetched; static_rnn stacks them")
         back, t = loop.op.type.endswith("_grad"), self.unique("step1")
         begins = []
         for start, begin, _, final in loop.carried:
@@ -166,8 +161,6 @@ class Writer(Calls):
     def branch(self, branch: Branch) -> None:
         """``cond`` and its grad op."""
         pred = self.place(branch.pred)
-        if pred.view.size != 1:
-            raise Unsayable("a condition of several elements")
         saved = [*branch.saved[0], *branch.saved[1]]
         for value, here in saved if branch.backward else ():
             self.put(here, self.places[id(branch.frames)][id(value)])
