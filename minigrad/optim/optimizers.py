@@ -204,7 +204,14 @@ class Optimizer:
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
-        set_all([(p, "_grad", None) for p in self.parameters])
+        before = [p._grad for p in self.parameters]
+        try:
+            for p in self.parameters:
+                p._grad = None
+        except BaseException:
+            for p, grad in zip(self.parameters, before, strict=True):
+                p._grad = grad
+            raise
 
     def minimize(self, loss: Any, parameter_list: Any = None, no_grad_set: Any = None) -> Any:
         """Append backward and update operators to the program of ``loss``; returns the (parameter,

@@ -253,16 +253,19 @@ def test_training_leaves_no_object_behind_with_the_collector_off(create_graph):
 
 
 def test_a_graph_dies_with_its_output():
-    x = leaf(2.0)
+    def nodes():
+        return {id(o) for o in gc.get_objects() if isinstance(o, Node)}
+
     gc.collect()
+    before = nodes()  # of other tests in this process
+    x = leaf(2.0)
     gc.disable()
     try:
         y = (x * x).sin()
         del y
-        nodes = [o for o in gc.get_objects() if isinstance(o, Node)]
-        assert nodes == [x._node.node]  # which dies with its leaf
-        del nodes, x
-        assert not [o for o in gc.get_objects() if isinstance(o, Node)]
+        assert nodes() - before == {id(x._node.node)}  # which dies with its leaf
+        del x
+        assert nodes() == before
     finally:
         gc.enable()
 

@@ -25,6 +25,7 @@ from tests.viz.test_of_program import (  # noqa: F401  (collected here with the 
     test_only_colours_of_the_table_are_used,
 )
 
+pytestmark = pytest.mark.xdist_group("pictures of random programs")  # which are drawn once
 COUNT = 500
 
 

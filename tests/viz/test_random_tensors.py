@@ -16,6 +16,7 @@ from minigrad.viz.graph.format import NOT_YET, format_value
 from minigrad.viz.graph.graph import NODE_KINDS, is_op
 from tests.static.random_programs import Eager, program, recipe, run
 
+pytestmark = pytest.mark.xdist_group("pictures of random tensors")  # which are drawn once
 SEEDS = range(500)
 GRADIENTS = ("gradient", "leaf_gradient", "seed", "accumulate", "grad_op")
 

@@ -8,7 +8,6 @@ from itertools import chain
 from typing import Any
 
 from ...grad_names import GRAD, part
-from ..program.op_info import find_info
 from ..program.operator import Operator, Ops, backward_op
 
 #: where a gradient is written: the operator, one of its lists of names, the place in it
@@ -77,8 +76,6 @@ def fill_missing_gradients(ops: list[Operator], grad_of: dict[str, str]) -> list
 
     An operator with one output is on the path because the gradient of that output is made.
     """
-    if all(_reads_one_gradient(t) for t in {op.type for op in ops}):
-        return ops
     unmade = set(grad_of)
     out: list[Operator] = []
     for op in ops:
@@ -92,14 +89,6 @@ def fill_missing_gradients(ops: list[Operator], grad_of: dict[str, str]) -> list
             for name in names:
                 unmade.discard(name)
     return out
-
-
-def _reads_one_gradient(op_type: str) -> bool:
-    if op_type in ("fill_constant", "sum"):  # a seed, and what adds up gradients that are made
-        return True
-    info = find_info(op_type)
-    p = info.forward if info is not None and info.is_grad else None
-    return p is not None and not p.several
 
 
 def outputs_of(ops: Ops) -> list[str]:
