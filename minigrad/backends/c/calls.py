@@ -21,6 +21,8 @@ MOVES = {
 }  # fmt: skip
 #: multiplications of a product of matrices that take less time than to call BLAS
 LITTLE = 512
+#: multiplications of an einsum that is written as loops
+SMALL = 1 << 16
 #: a sum of fewer numbers is a loop of its own: NumPy adds up so few one after the other, too
 FEW = 8
 
@@ -55,8 +57,11 @@ class Calls(Page):
             self.line(self.out(call), "{0}", [self.looked_up(call)[0]])
         elif call.path == "[]=":
             self.write(call, "{1}")
+        elif call.path == "np.einsum" and call.kind != "opaque":
+            self.einsum(call, *args)
         else:
-            raise Unsayable(f"{call.path} has no counterpart here")
+            sorts = function in (np.sort, np.argsort)
+            raise Unsayable(f"{call.path} has no counterpart here", slow=sorts)
 
     def out(self, call: Call) -> Place:
         """Where the result goes."""
@@ -174,13 +179,8 @@ class Calls(Page):
         k, dtype = a.view.shape[-1], c.view.dtype
         little = not self.exact and m * n * k <= LITTLE
         if little or not k or dtype.kind == "b" or not a.view.dtype == b.view.dtype == dtype:
-            if dtype.kind not in "fiu":
-                raise Unsayable(f"products of {dtype}")
             x, y = a.shown(a.view[..., None]), b.shown(b.view[..., None, :, :])
-            shape = np.broadcast_shapes(x.view.shape, y.view.shape)
-            to = c.shown(np.broadcast_to(c.view[..., None, :], shape)).element()
-            text = "{out} + {0} * {1}"
-            self.line(c, text, [x, y], shape=shape, start="0", to=to, alone=True)
+            self.products(c, c.view[..., None, :], x, y)
             return
         wide = [p.shown(np.broadcast_to(p.view, (*batch, *p.view.shape[-2:]))) for p in (a, b, c)]
         firsts = [p.shown(p.view[..., 0, 0]).element() for p in wide] if c.view.size else []
@@ -192,6 +192,34 @@ class Calls(Page):
         text = f"product_{TYPES[dtype.name]}({m}, {n}, {k}, {', '.join(given)});"
         if firsts:
             self.part(looped(axes, [text]), [a, b], [c])
+
+    def products(self, out: Place, to: Any, *factors: Place) -> None:
+        """Products added up over the axes that ``to``, a view of ``out``, does not have."""
+        if out.view.dtype.kind not in "fiu":
+            raise Unsayable(f"products of {out.view.dtype}")
+        shape = np.broadcast_shapes(*(p.view.shape for p in factors))
+        text = "{out} + " + " * ".join(f"{{{k}}}" for k in range(len(factors)))
+        into = out.shown(np.broadcast_to(to, shape)).element()
+        self.line(out, text, factors, shape=shape, start="0", to=into, alone=True)
+
+    def einsum(self, call: Call, subscripts: str, *xs: Any) -> None:
+        """A sum of products over named axes."""
+        given, arrow, labels = subscripts.replace(" ", "").partition("->")
+        if "." in subscripts:
+            raise Unsayable("its axes are not all named")
+        if not arrow:
+            labels = "".join(sorted(c for c in set(given) - {","} if given.count(c) == 1))
+        order = labels + "".join(sorted(set(given) - {*labels, ","}))
+        factors, out = [], self.out(call)
+        for x, said in zip(map(self.place, xs), given.split(","), strict=True):
+            own = "".join(c for c in order if c in said)
+            # a view, of diagonals, too
+            view = np.einsum(f"{said}->{own}", x.view) if said else x.view
+            axes = [slice(None) if c in said else None for c in order]
+            factors.append(x.shown(view[(*axes, ...)]))
+        if np.broadcast(*(p.view for p in factors)).size > SMALL:
+            raise Unsayable(f"more than {SMALL:,} products are added up elsewhere", slow=True)
+        self.products(out, out.view[(..., *[None] * (len(order) - len(labels)))], *factors)
 
     # -- elements in other places -------------------------------------------------------------------
 

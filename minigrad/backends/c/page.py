@@ -32,7 +32,15 @@ TABLE = 1 << 16  #: elements of a table of known numbers
 
 
 class Unsayable(Exception):
-    """There is no C for a call here."""
+    """There is no C for a call here; ``slow``, because NumPy is faster."""
+
+    def __init__(self, why: str, slow: bool = False) -> None:
+        super().__init__(why)
+        self.kind = Slower if slow else ProgramError
+
+
+class Slower(ProgramError):
+    """NumPy does that faster."""
 
 
 class Page(Identifiers):

@@ -10,15 +10,19 @@ import numpy as np
 
 from ...compiler.memory import STATE, aligned_zeros, too_many_steps
 from ...compiler.pipeline import explained
-from ...compiler.schedule import replace_arrays
+from ...compiler.schedule import Call, replace_arrays
 from ...compiler.step import Step
 from ...errors import ProgramError
 from ...static.program.program import Program
 from .build import load
 from .nests import Place
+from .page import Slower
 from .text import Writer, padded
 
 COPIED = 1 << 13  #: bytes: a smaller feed is copied, which takes less time than to ask where it is
+FEWEST = (
+    3  #: calls of NumPy that are worth a call of C; where no array has 1,000 elements, one more
+)
 CPYTHON = sys.implementation.name == "cpython"
 
 
@@ -32,8 +36,12 @@ class CStep(Step):
         self.max_steps = max_steps
 
     def built(self, program: Program) -> Any:
-        """The function in C."""
-        return BuiltC(program, self)
+        """The function in C; in NumPy, and ``history`` says so, where that is faster."""
+        try:
+            return BuiltC(program, self)
+        except Slower as why:
+            self.history.append(f"in NumPy, which is faster: {str(why).partition(chr(10))[0]}")
+            return super().built(program)
 
 
 class BuiltC:
@@ -41,6 +49,12 @@ class BuiltC:
 
     def __init__(self, program: Program, step: CStep) -> None:
         self.writer = Writer(program, step.fetch, step.memory, step.exact, step.max_steps)
+        calls = self.writer.schedule.items
+        calls = [c for c in calls if getattr(c, "kind", "") not in ("view", "fill")]
+        arrays = [a for c in calls if isinstance(c, Call) for a in c.touches()]
+        small = all(a.size < 1000 for a in arrays)
+        if len(calls) < FEWEST + small and all(isinstance(c, Call) for c in calls):
+            raise Slower(f"{len(calls)} calls of NumPy take no longer than one of C")
         self.text, self.names = self.writer.text(), self.writer.table
         self.function = load(self.text, step.exact)
         self.fed = [np.empty_like(m.base) for m in self.writer.members["f"]]

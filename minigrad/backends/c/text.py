@@ -55,7 +55,7 @@ class Writer(Calls):
             except Unsayable as why:
                 what = self.op.type if self.op is not None else item.path
                 line = getattr(self.op, "source_line", "")
-                raise ProgramError(
+                raise why.kind(
                     f"{what} cannot be said in C: {why}\n  at {line}\n"
                     f"  repair: static.compile(program, …) without backend, which takes every operator"
                 ) from None
