@@ -21,7 +21,6 @@ import numpy as np
 
 from ...compiler.memory import Memory
 from ...compiler.schedule import Branch, Loop, current
-from ...errors import ProgramError
 from ...static.program.program import Program
 from ...static.run.limits import STEP_LIMIT
 from .calls import Calls
