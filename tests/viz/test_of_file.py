@@ -33,6 +33,16 @@ def dense():
     )
 
 
+def test_who_made_a_model_and_its_versions_are_told():
+    made = dense()
+    made.producer_name, made.producer_version = "pytorch", "2.13"
+    told = mg.draw(made).text
+    assert (
+        f"made by pytorch 2.13, ONNX IR {made.ir_version}, opset {made.opset_import[0].version}"
+        in told
+    )
+
+
 def named(picture):
     return {n.name: n for n in picture.graph.nodes.values()}
 
@@ -88,7 +98,7 @@ def test_too_many_operators_are_refused_before_they_are_read():
     nodes = [helper.make_node("Relu", [f"v{i}"], [f"v{i + 1}"]) for i in range(100_000)]
     made = model(nodes, inputs=["v0"], outputs=["v100000"])
     begun = time.perf_counter()
-    with pytest.raises(OSError, match="1 to 10,000 operators, this model 100,000"):
+    with pytest.raises(OSError, match="1 to 50,000 operators, this model 100,000"):
         mg.draw(made)
     assert time.perf_counter() - begun < 2
 
@@ -116,7 +126,7 @@ def test_weights_that_are_missing_or_too_few_are_named(tmp_path):
     ("name", "content", "words"),
     [
         ("broken.onnx", b"\x08\xff\xff nothing", "broken.onnx"),
-        ("empty.onnx", b"", "1 to 10,000 operators, this model 0"),
+        ("empty.onnx", b"", "1 to 50,000 operators, this model 0"),
         ("model.tflite", b"", "end in .onnx"),
         ("arrays.npz", b"", "the model files that are read"),
     ],

@@ -13,7 +13,7 @@ from ..graph.graph import Graph
 from .inside import arrays
 from .of_program import of_program
 
-_MOST = 10_000  # operators: more take seconds to read, and nobody finds anything in the picture
+_MOST = 50_000  # operators: more take longer than ten seconds
 
 
 def is_model(x: Any) -> bool:
@@ -38,13 +38,18 @@ def of_file(x: Any) -> Graph:
 
     program = SimpleNamespace(blocks=[], weights={}, size=0)
     try:
-        _read(program, (onnx.load(path) if path else x).graph)
+        model = onnx.load(path) if path else x
+        _read(program, model.graph)
     except OSError:
         raise
     except Exception as error:  # a broken file breaks its reader in many ways
         raise OSError(f"cannot draw {name!r}: {error}") from error
     graph = of_program(program)
     graph.title = f"{name}: {program.size} operators, {len(program.weights)} weights"
+    made = f"{model.producer_name} {model.producer_version}".strip()
+    sets = (f"{each.domain or 'opset'} {each.version}" for each in model.opset_import)
+    facts = [f"made by {made}" if made else "", f"ONNX IR {model.ir_version}", *sets]
+    graph.notes.append(", ".join(filter(None, facts)))
     for node in graph.nodes.values():
         if node.name in program.weights:
             node.tooltip += f" | {explain_value(program.weights[node.name])}"
