@@ -122,7 +122,7 @@ class Calls(Page):
         condition, expected, args, attrs = call.args
         place = self.place(condition)
         test = f"if ({'!' if expected else ''}{place.first})"
-        self.part([test, self.fail(refusal(call.function), args, attrs)], [place], [], fails=True)
+        self.part([test, self.fail(refusal(call.function), args, attrs)], [place])
 
     # -- sums over axes, and products -------------------------------------------------------------
 
@@ -191,7 +191,7 @@ class Calls(Page):
         ]
         text = f"product_{TYPES[dtype.name]}({m}, {n}, {k}, {', '.join(given)});"
         if firsts:
-            self.part(looped(axes, [text]), [a, b], [c])
+            self.part(looped(axes, [text]), [a, b])
 
     def products(self, out: Place, to: Any, *factors: Place) -> None:
         """Products added up over the axes that ``to``, a view of ``out``, does not have."""
@@ -200,7 +200,7 @@ class Calls(Page):
         shape = np.broadcast_shapes(*(p.view.shape for p in factors))
         text = "{out} + " + " * ".join(f"{{{k}}}" for k in range(len(factors)))
         into = out.shown(np.broadcast_to(to, shape)).element()
-        self.line(out, text, factors, shape=shape, start="0", to=into, alone=True)
+        self.line(out, text, factors, shape=shape, start="0", to=into)
 
     def einsum(self, call: Call, subscripts: str, *xs: Any) -> None:
         """A sum of products over named axes."""
@@ -309,7 +309,7 @@ class Calls(Page):
         at = shown(element, axes)
         leave = self.fail(call.function, call.args, call.kwargs)
         test = looped(axes, [f"if ({at} < -{length} || {at} >= {length})", leave])
-        self.part(test, [index], [], fails=True)
+        self.part(test, [index])
 
     def write(self, call: Call, text: str) -> None:
         """Values into places that are looked up, one after the other: {1} is a value, {0} what is there."""

@@ -5,7 +5,7 @@ Line    one elementwise call, or one sum over axes, as an expression of C
 Nest    lines of one shape, written as one nest of loops; what only they read stays in a register
 Part    anything else that is written at a piece: a product, a test, a loop of the program
 
-Parts are in order.  A line joins the last nest of its shape, unless something it must stay behind stands in between.
+Parts are in order.  A line joins the nest in front of it, if the shape is the same; a sum has a nest of its own.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,10 +27,6 @@ from .expressions import LETTERS
 LONGEST = 48
 #: sums over rows that are kept beside each other in registers
 LONGEST_ROW = 256
-#: what may fail reads it, what changes a parameter writes it: so parameters change last
-FAILS = "!"
-#: what tests an index writes it, what uses one reads it
-TESTED = "?"
 
 
 class Place(NamedTuple):
@@ -123,7 +120,7 @@ def shown(operand: Element | str, axes: list[Any]) -> str:
 
 @dataclass(eq=False)
 class Line:
-    """``out = expression``; with a ``start`` the expression may hold {out}, what is there so far."""
+    """``out = expression``; in a sum the expression may hold {out}, what is there so far."""
 
     name: str
     kind: str  # the type in C
@@ -131,8 +128,6 @@ class Line:
     text: str  # {0}, {1}, … stand for the operands
     operands: list[Element | str]
     op: Operator | None
-    start: str | None  # what a sum over axes begins with; "" if it goes on from what is there
-    alone: bool = False  # whether it shares its loops with nothing
 
     def reads(self) -> list[Element]:
         """Operands in memory."""
@@ -146,101 +141,52 @@ class Part:
 
     write: Callable[[], list[str]]
     reads: set[str]
-    writes: set[str]
     op: Operator | None = None
-    fails: bool = False
-    inner: Iterable[Parts] = ()
-
-    def __post_init__(self) -> None:
-        self.own = self.reads  # without what its blocks read
-        inner = [part for block in self.inner for part in block.parts]
-        self.reads = self.reads.union({FAILS} if self.fails else (), *(p.reads for p in inner))
-        self.writes = self.writes.union({TESTED} if self.fails else (), *(p.writes for p in inner))
+    inner: Iterable[list[Part]] = ()
 
 
 class Nest(Part):
     """Loops over a shape."""
 
-    def __init__(self, op: Operator | None, shape: tuple[int, ...]) -> None:
-        super().__init__(list, set(), set(), op)
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        super().__init__(list, set())
         self.shape = shape
         self.lines: list[Line] = []
-        self.read: dict[str, set[Any]] = {}  # member → the elements that are read
-        self.wrote: dict[str, Any] = {}  # member → the element that is written
 
     def takes(self, line: Line) -> bool:
         """Whether a line sees the same numbers in this nest as behind it."""
-        for e in line.reads():
-            if e.ref in self.wrote and (self.wrote[e.ref] != e or e.looked_up):
-                return False
-        out = line.out
-        if line.start is not None:
-            free = out.ref not in self.read and out.ref not in self.wrote
-        else:
-            free = self.read.get(out.ref, {out}) == {out} == {self.wrote.get(out.ref, out)}
-        return free and len(self.lines) < LONGEST
-
-    def add(self, line: Line) -> None:
-        """One line more."""
-        self.lines.append(line)
-        for e in line.reads():
-            self.read.setdefault(e.ref, set()).add(e)
-            self.own.add(e.ref)
-        # what a sum has so far is no value that others may read
-        self.wrote[line.out.ref] = line.out if line.start is None else None
+        return len(self.lines) < LONGEST and not any(
+            a.ref == b.ref and a != b
+            for old in self.lines
+            for a, b in [
+                *((old.out, e) for e in [line.out, *line.reads()]),
+                *((e, line.out) for e in old.reads()),
+            ]
+        )
 
 
-class Parts:
-    """The parts of one block, in order."""
+def add_line(parts: list[Part], shape: tuple[int, ...], line: Line) -> None:
+    """A line more, in the last nest if it may be."""
+    axes = [k for k, n in enumerate(shape) if n != 1]
+    shape = tuple(shape[k] for k in axes)
+    line.out = line.out.along(axes)
+    line.operands = [o.along(axes) if isinstance(o, Element) else o for o in line.operands]
+    nest = parts[-1] if parts else None
+    if not isinstance(nest, Nest) or nest.shape != shape or not nest.takes(line):
+        parts.append(nest := Nest(shape))
+    nest.lines.append(line)
+    nest.reads |= {e.ref for e in line.reads()}
 
-    def __init__(self) -> None:
-        self.parts: list[Part] = []
-        self.read: dict[str, int] = {}  # member → the last part that reads it
-        self.wrote: dict[str, int] = {}
-        self.nests: dict[Any, int] = {}  # shape → its last nest
 
-    def add(self, part: Part, reads: set[str], writes: set[str], k: int | None = None) -> None:
-        """A part behind all others; or what a line adds to the k-th."""
-        if k is None:
-            k = len(self.parts)
-            self.parts.append(part)
-        part.reads |= reads
-        part.writes |= writes
-        self.read |= {key: max(k, self.read.get(key, -1)) for key in reads}
-        self.wrote |= {key: max(k, self.wrote.get(key, -1)) for key in writes}
-
-    def line(self, shape: tuple[int, ...], line: Line, state: bool) -> None:
-        """A line, in the last nest of its shape or in a new one."""
-        reads, writes = {e.ref for e in line.reads()}, {line.out.ref}
-        if state:
-            writes.add(FAILS)
-        if any(isinstance(o, Element) and o.looked_up for o in [line.out, *line.operands]):
-            reads.add(TESTED)
-        axes = [k for k, n in enumerate(shape) if n != 1]
-        shape = tuple(shape[k] for k in axes)
-        line.out = line.out.along(axes)
-        line.operands = [o.along(axes) if isinstance(o, Element) else o for o in line.operands]
-        after = [self.wrote.get(key, -1) for key in reads | writes]
-        after += [self.read.get(key, -1) for key in writes]
-        kind = shape, line.alone, line.op is not None and line.op.role == "optimize"
-        k: Any = self.nests.get(kind, -1)
-        nest: Any = self.parts[k] if k >= 0 else None
-        if nest is None or k < max(after) or line.alone or not nest.takes(line):
-            self.nests[kind], k, nest = len(self.parts), None, Nest(line.op, shape)
-        nest.add(line)
-        self.add(nest, reads, writes, k)
-
-    def readers(self) -> dict[str, set[int]]:
-        """Member → the parts that read it, those of inner blocks, too."""
-        out: dict[str, set[int]] = {}
-        for part in self.parts:
-            for found in [
-                {ref: {id(part)} for ref in part.own},
-                *(b.readers() for b in part.inner),
-            ]:
-                for ref, ids in found.items():
-                    out[ref] = out.get(ref, set()) | ids
-        return out
+def readers(parts: Iterable[Part]) -> dict[str, set[Part]]:
+    """Member → the parts that read it, those of inner blocks, too."""
+    out: dict[str, set[Part]] = {}
+    for part in parts:
+        for ref in part.reads:
+            out.setdefault(ref, set()).add(part)
+        for ref, inner in readers(chain.from_iterable(part.inner)).items():
+            out.setdefault(ref, set()).update(inner)
+    return out
 
 
 def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:
@@ -248,17 +194,12 @@ def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:
     lines, kept = _alive(nest.lines, needed)
     elements = [e for line in lines for e in line.reads()] + [line.out for line in kept]
     axes = axes_of(nest.shape, elements, kept[0].out if kept else None)
-    if len(lines) == 1 and lines[0].start:
-        return _summed(lines[0], axes)
     comments = [comment(line.op) for line in lines]
     one = len(set(comments)) == 1
     text, body = comments[: int(one)], []
     local: dict[Element, str] = {}
     names: set[str] = set()
     for k, line in enumerate(lines):
-        if line.start:
-            around = [a for a in axes if line.out.strides[a[-1]]]
-            text += looped(around, [f"{shown(line.out, around)} = {line.start};"])
         if not one and comments[k] != comments[k - 1 or -1]:
             body.append(comments[k])
         target = shown(line.out, axes)
@@ -266,7 +207,7 @@ def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:
             *(local.get(o) or shown(o, axes) for o in line.operands),  # type: ignore[arg-type]
             out=target,
         )
-        if line.start is None and any(line.out in later.reads() for later in lines[k + 1 :]):
+        if any(line.out in later.reads() for later in lines[k + 1 :]):
             local = {e: n for e, n in local.items() if e.ref != line.out.ref}
             while line.name in names:
                 line.name += "_"
@@ -281,8 +222,12 @@ def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:
     return text + looped(axes, body) if lines else []
 
 
-def _summed(line: Line, axes: list[Any]) -> list[str]:
-    """A sum over axes, alone in its nest, which stays in registers: one number, or a row of them."""
+def sum_text(line: Line, shape: tuple[int, ...], start: str) -> list[str]:
+    """The text of a sum over axes, which stays in registers: one number, or a row of them.
+
+    Without a ``start`` it goes on from what is in memory.
+    """
+    axes = axes_of(shape, [*line.reads(), line.out], line.out)
     kept = [a for a in axes if line.out.strides[a[-1]]]
     behind = next((k for k, a in enumerate(reversed(axes)) if a not in kept), len(axes))
     row = axes[len(axes) - behind :]
@@ -291,13 +236,16 @@ def _summed(line: Line, axes: list[Any]) -> list[str]:
     row = row if size <= LONGEST_ROW else []
     dense = [math.prod(sizes[k + 1 :]) for k in range(len(row))]
     here = f"row[{index_of([a[0] for a in row], dense)}]" if row else "sum"
+    here = here if start else shown(line.out, axes)
     value = line.text.format(*(shown(o, axes) for o in line.operands), out=here)
+    if not start:
+        return looped(axes, [f"{here} = {value};"])
     body = [f"{line.kind} row[{size}];" if row else f"{line.kind} sum;"]
-    body += looped(row, [f"{here} = {line.start};"])
+    body += looped(row, [f"{here} = {start};"])
     body += looped([*(a for a in axes if a not in kept), *row], [f"{here} = {value};"])
     body += looped(row, [f"{shown(line.out, axes)} = {here};"])
     outer = [a for a in kept if a not in row]
-    return [comment(line.op), *(looped(outer, body) if outer else ["{", *indented(body), "}"])]
+    return looped(outer, body) if outer else ["{", *indented(body), "}"]
 
 
 def _alive(lines: list[Line], needed: Callable[[str], bool]) -> tuple[list[Line], list[Line]]:
@@ -307,7 +255,7 @@ def _alive(lines: list[Line], needed: Callable[[str], bool]) -> tuple[list[Line]
     alive, kept = [], []
     for line in reversed(lines):
         ref = line.out.ref
-        if needed(ref) and (line.start is not None or ref not in written):
+        if needed(ref) and ref not in written:
             kept.append(line)
         if line in kept[-1:] or ref in read:
             alive.append(line)

@@ -17,7 +17,7 @@ from ...compiler.syntax import Identifiers, clean
 from ...errors import ProgramError
 from ...static.program.program import Program
 from .expressions import TYPES, cast, functions, literal
-from .nests import Element, Line, Part, Parts, Place, axes_of, looped, shown
+from .nests import Element, Line, Part, Place, add_line, axes_of, looped, shown, sum_text
 
 #: words that no member may have
 RESERVED = (
@@ -59,7 +59,7 @@ class Page(Identifiers):
         self.failures: list[tuple[Any, tuple[Any, ...], dict[str, Any], Any]] = []
         self.kept: set[str] = set()
         self.changed = changed_memory(self.schedule.items)
-        self.parts = Parts()
+        self.parts: list[Part] = []
         for name in memory.in_order():
             place = self.member(memory.parameters[name], name, "p")
             self.kept.add(place.ref)
@@ -131,12 +131,11 @@ class Page(Identifiers):
         shape: Any = None,
         start: Any = None,
         to: Any = None,
-        alone: bool = False,
     ) -> None:
         """``out = text``, in which {0}, {1}, … are operands: Arrays, Places, Elements or numbers.
 
         Args: ``dtypes``, what each operand is brought to, and ``result``, what the text is of (else as ``out``);
-        ``start``, see `Line`; ``to``, the element that is written.
+        ``start``, what a sum over axes begins with, see `sum_text`; ``to``, the element that is written.
         """
         shape = out.view.shape if shape is None else shape
         if not math.prod(shape) and start is None:
@@ -164,24 +163,22 @@ class Page(Identifiers):
         if result != dtype:
             said = cast(f"({said})", result, dtype)
         name = out.name + "_" * (out.name in functions())
-        line = Line(
-            name, TYPES[dtype.name], to or out.element(), said, elements, self.op, start, alone
-        )
-        self.parts.line(shape, line, out.ref.startswith("p->"))
+        kind, to = TYPES[dtype.name], to or out.element()
+        line = Line(name, kind, to, said, elements, self.op)
+        if start is None:
+            add_line(self.parts, shape, line)
+        else:
+            self.part(sum_text(line, shape, start), line.reads())
 
     def copy(self, out: Place, source: Any) -> None:
         """``out[...] = source``, in the dtype of ``out``."""
         if out != source:
             self.line(out, "{0}", [source])
 
-    def part(
-        self, write: Any, reads: Any, writes: Any, fails: bool = False, inner: Any = ()
-    ) -> None:
+    def part(self, write: Any, reads: Any, inner: Any = ()) -> None:
         """A piece: its lines, or a function that writes them."""
-        read, wrote = ({p.ref for p in places} for places in (reads, writes))
         lines = write if callable(write) else lambda: write
-        part = Part(lines, read, wrote, self.op, fails, inner)
-        self.parts.add(part, part.reads, part.writes)
+        self.parts.append(Part(lines, {p.ref for p in reads}, self.op, inner))
 
     def each(self, name: str, elements: list[Element], shape: Any, by: Element) -> None:
         """A function of elements, the last of which it writes, by NumPy's loop along the innermost axis."""
@@ -191,7 +188,7 @@ class Page(Identifiers):
         helper = f"{'pairs' if len(elements) == 3 else 'each'}_{name}_{TYPES[by.dtype.name]}"
         if math.prod(shape):
             run = f"{helper}({count}, {', '.join(given)});"
-            self.part(looped(outer, [run]), elements[:-1], elements[-1:])
+            self.part(looped(outer, [run]), elements[:-1])
 
     def fail(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """The statement that leaves; ``function`` then raises the error of NumPy's kernel."""

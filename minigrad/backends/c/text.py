@@ -25,7 +25,7 @@ from ...static.program.program import Program
 from ...static.run.limits import STEP_LIMIT
 from .calls import Calls
 from .expressions import TYPES, helpers_in
-from .nests import Nest, Parts, Place, comment, indented, nest_text
+from .nests import Nest, Part, Place, comment, indented, nest_text, readers
 from .page import Unsayable
 
 
@@ -62,10 +62,10 @@ class Writer(Calls):
     # -- loops and branches -----------------------------------------------------------------------
 
     @contextmanager
-    def block(self, items: list[Any]) -> Iterator[Parts]:
+    def block(self, items: list[Any]) -> Iterator[list[Part]]:
         """The parts of a body; what is said in the block comes behind it."""
         outer, op = self.parts, self.op
-        self.parts = inner = Parts()
+        self.parts = inner = []
         self.items(items)
         self.op = op
         yield inner
@@ -99,13 +99,12 @@ class Writer(Calls):
             last = f"(int){count.first}" if count else steps
             head = f"for (int {t} = {last} - 1; {t} >= 0; {t}--) {{"
         before, stop, after = [], [], []
-        written = [*begins, *([count] if count else [])]
-        reads = written
+        reads = [*begins, *([count] if count else [])]
         if loop.go_on is not None:
             limit = min(STEP_LIMIT, steps) if loop.saved else STEP_LIMIT
             leave = self.fail("steps", (limit,), {})
             go_on = self.place(loop.go_on)
-            reads = [*written, go_on]
+            reads.append(go_on)
             head = f"for (int {t} = 0;; {t}++) {{"
             before, after = [f"{count.first} = 0;"], [f"{count.first} = {t} + 1;"]
             stop = [f"if (!{go_on.first})", "    break;", f"if ({t} == {limit})", leave]
@@ -114,7 +113,7 @@ class Writer(Calls):
             lines = [*self.written(test), *stop, *self.written(body), *after]
             return [*before, head, *indented(lines), "}"]
 
-        self.part(write, reads, written, bool(stop), (test, body))
+        self.part(write, reads, (test, body))
 
     def frames(self, loop: Loop) -> dict[Any, Any]:
         """What a loop keeps for its grad op: the most steps it makes, the place of their number, values of each."""
@@ -183,14 +182,14 @@ class Writer(Calls):
             yes, no = (indented(self.written(side)) for side in sides)
             return [f"if ({pred.first}) {{", *yes, *(["} else {", *no] if no else []), "}"]
 
-        self.part(write, [pred], results, inner=sides)
+        self.part(write, [pred], sides)
 
     # -- the text ---------------------------------------------------------------------------------
 
-    def written(self, block: Parts) -> list[str]:
+    def written(self, parts: list[Part]) -> list[str]:
         """The text of parts."""
         out: list[str] = []
-        for part in block.parts:
+        for part in parts:
             if isinstance(part, Nest):
                 out += nest_text(part, partial(self.is_needed, part))
             else:
@@ -199,11 +198,11 @@ class Writer(Calls):
 
     def is_needed(self, nest: Nest, ref: str) -> bool:
         """Whether anything but this nest reads a member."""
-        return ref in self.kept or bool(self.readers.get(ref, set()) - {id(nest)})
+        return ref in self.kept or bool(self.readers.get(ref, set()) - {nest})
 
     def text(self) -> str:
         """The whole file."""
-        self.readers = self.parts.readers()
+        self.readers = readers(self.parts)
         body = "\n".join(indented([*self.written(self.parts), "return 0;"]))
         words = set(re.findall(r"\b(?:[psf]->)?[A-Za-z]\w*", body))
         tables = [text + "\n" for place, text in self.tables.values() if place.ref in words]
