@@ -86,12 +86,11 @@ class Calls(Page):
 
     def converted(self, value: Any, dtype: np.dtype[Any]) -> Place:
         """A value in memory, in a dtype."""
-        if not isinstance(value, Array):
-            return self.place(np.asarray(value, dtype))
-        if value.dtype == dtype:
-            return self.place(value)
-        out = self.member(np.empty(value.shape, dtype), value.name)
-        self.copy(out, value)
+        place = self.place(value if isinstance(value, Array) else np.asarray(value, dtype))
+        if place.view.dtype == dtype:
+            return place
+        out = self.member(np.empty(place.view.shape, dtype), place.name)
+        self.copy(out, place)
         return out
 
     def view(self, call: Call) -> None:
@@ -113,8 +112,6 @@ class Calls(Page):
         """Memory of one value."""
         out, value = self.new(call.out), call.args[1]
         if value is not None:
-            if not {id(r) for r in call.out.roots} & self.changed:
-                self.known[out.ref] = literal(value, out.view.dtype)
             self.line(out, "{0}", [value])
 
     def check(self, call: Call) -> None:
@@ -254,10 +251,10 @@ class Calls(Page):
     def chosen(self, x: Place, at: Any) -> Element:
         """Elements in places that are known: a view where they lie regularly, a table else."""
         first = int(at.flat[0]) if at.size else 0
-        seconds = [
-            np.moveaxis(at, k, 0)[min(1, n - 1)].flat[0] for k, n in enumerate(at.shape) if at.size
-        ]
-        strides = tuple(int(s) - first for s in seconds) or (0,) * at.ndim
+        strides = tuple(
+            int(np.diff(at, axis=k).flat[0]) if at.size and n > 1 else 0
+            for k, n in enumerate(at.shape)
+        )
         element = Element(x.ref, x.view.dtype, strides, first, x.at)
         if np.array_equal(grid(at.shape, strides, first), at):
             return element

@@ -12,7 +12,7 @@ from ...compiler.lower import Lowering
 from ...compiler.memory import Memory
 from ...compiler.passes.cse import merge_common_calls, one_value_each
 from ...compiler.passes.dce import tidy
-from ...compiler.schedule import Array, arrays_in, changed_memory, current
+from ...compiler.schedule import Array, arrays_in, current
 from ...compiler.syntax import Identifiers, clean
 from ...errors import ProgramError
 from ...static.program.program import Program
@@ -54,11 +54,9 @@ class Page(Identifiers):
         self.op: Any = None
         self.places: dict[int, Any] = {}  # id of an Array → its Place, or what a loop saved
         self.members: dict[str, list[Place]] = {"p": [], "s": [], "f": []}
-        self.known: dict[str, str] = {}  # member that holds one number all the time → the number
         self.tables: dict[Any, tuple[Place, str]] = {}
         self.failures: list[tuple[Any, tuple[Any, ...], dict[str, Any], Any]] = []
         self.kept: set[str] = set()
-        self.changed = changed_memory(self.schedule.items)
         self.parts: list[Part] = []
         for name in memory.in_order():
             place = self.member(memory.parameters[name], name, "p")
@@ -153,7 +151,7 @@ class Page(Identifiers):
             else:
                 place = self.place(value)
                 given = place.view.dtype
-                element = self.known.get(place.ref) or place.element(shape)
+                element = place.element(shape)
             elements.append(element)
             texts.append(cast(f"{{{k}}}", given, wanted))
         said = re.sub(r"\{(\d)\}", lambda m: texts[int(m[1])], text)

@@ -64,11 +64,10 @@ class Writer(Calls):
     @contextmanager
     def block(self, items: list[Any]) -> Iterator[list[Part]]:
         """The parts of a body; what is said in the block comes behind it."""
-        outer, op = self.parts, self.op
-        self.parts = inner = []
+        outer, op, self.parts = self.parts, self.op, []
         self.items(items)
         self.op = op
-        yield inner
+        yield self.parts
         self.parts = outer
 
     def loop(self, loop: Loop) -> None:
@@ -121,9 +120,7 @@ class Writer(Calls):
         if loop.go_on is None:
             steps = len(self.place(loop.slices[0][0]).view)
         elif loop.saved and self.max_steps is None:
-            raise Unsayable(
-                "the gradient of a while loop needs the values of every step: give max_steps=…"
-            )
+            raise Unsayable("its gradient needs the values of every step: give max_steps=…")
         else:
             steps, count = self.max_steps or 0, self.member(np.empty(1, np.int64), "steps")
         frames = {"steps": steps, "count": count}
