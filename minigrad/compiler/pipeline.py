@@ -15,10 +15,10 @@ from ..static.program.program import Program
 from .buffers import plan_buffers
 from .lower import lower
 from .passes.bias import fold_bias
-from .passes.cse import merge_common_calls, one_value_each
-from .passes.dce import drop_unread, tidy
+from .passes.dce import tidy
 from .passes.double_buffer import double_buffer
 from .passes.merge_updates import merge_updates
+from .passes.one_value_each import one_value_each
 from .schedule import Schedule
 from .source import Writer
 
@@ -43,11 +43,9 @@ class Pass(NamedTuple):
 
 PASSES = (
     Pass(one_value_each),
-    Pass(merge_common_calls),
     Pass(tidy),
     Pass(merge_updates, more=lambda step: (step.memory.slabs,)),
     Pass(fold_bias, "inexact", lambda step: (step.memory.slabs,)),
-    Pass(drop_unread, "inexact"),
     Pass(double_buffer, more=lambda step: (step.memory,)),
 )
 

@@ -108,15 +108,15 @@ def is_view(value):
 @pytest.mark.parametrize(
     ("build", "exact", "calls", "arrays"),
     [
-        (W1s, True, 29, 1),
-        (W1s, False, 26, 1),
-        (W1, True, 40, 3),
-        (W1, False, 37, 3),
-        (convolutions, True, 102, 3),
-        (elman, True, 767, 3),
-        (elman, False, 429, 3),
-        (lstm, True, 2769, 3),
-        (lstm, False, 2379, 3),  # 1379 with the gates of a cell as one tanh, which bought 6-9 %
+        (W1s, True, 30, 1),
+        (W1s, False, 27, 1),
+        (W1, True, 44, 3),
+        (W1, False, 41, 3),
+        (convolutions, True, 110, 3),
+        (elman, True, 771, 3),
+        (elman, False, 434, 3),
+        (lstm, True, 2773, 3),
+        (lstm, False, 2384, 3),  # 1379 with the gates of a cell as one tanh, which bought 6-9 %
     ],
     ids=[
         "W1s",

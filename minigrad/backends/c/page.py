@@ -10,8 +10,8 @@ import numpy as np
 
 from ...compiler.lower import Lowering
 from ...compiler.memory import Memory
-from ...compiler.passes.cse import merge_common_calls, one_value_each
 from ...compiler.passes.dce import tidy
+from ...compiler.passes.one_value_each import one_value_each
 from ...compiler.schedule import Array, arrays_in, current
 from ...compiler.syntax import Identifiers, clean
 from ...errors import ProgramError
@@ -48,8 +48,8 @@ class Page(Identifiers):
 
     def __init__(self, program: Program, fetch: list[str], memory: Memory, exact: bool) -> None:
         super().__init__(Lowering(program, fetch, limit=1000).schedule, RESERVED.split())
-        for change in (one_value_each, merge_common_calls, tidy):
-            change(self.schedule)
+        one_value_each(self.schedule)
+        tidy(self.schedule)
         self.exact = exact
         self.op: Any = None
         self.places: dict[int, Any] = {}  # id of an Array → its Place, or what a loop saved
