@@ -1,4 +1,4 @@
-"""Every value has an Array of its own: what is computed in place is named anew, so that passes may share and move it."""
+"""Every value has an Array of its own: what is computed in place is named anew, and later passes may move it."""
 
 from __future__ import annotations
 
