@@ -47,6 +47,7 @@ import numpy as np
 import minigrad as mg
 from minigrad import nn, static
 from minigrad.course import notebook
+from minigrad.errors import ProgramError
 
 folder, ways = sys.argv[1], {}
 x = mg.tensor(np.ones(3), requires_grad=True)
@@ -79,8 +80,9 @@ for name, way in ways.items():
         result[name] = "written"
     except ImportError as error:
         result[name] = "missing"
-    except RuntimeError as error:
-        result[name] = "missing" if "cannot draw" in str(error) else repr(error)
+    except (RuntimeError, ProgramError) as error:
+        absent = "cannot draw" in str(error) or "not installed" in str(error)
+        result[name] = "missing" if absent else repr(error)
     except OSError as error:
         result[name] = "refused" if open(path, "rb").read() == old else "lost"
     except BaseException as error:
