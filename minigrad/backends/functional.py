@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.program_passes.names import is_state
+from ..compiler.program_passes import is_state
 from ..errors import ProgramError, refusal
 from ..grad_names import EMPTY
 from ..primitives.registry import REGISTRY

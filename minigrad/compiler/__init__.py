@@ -4,7 +4,7 @@ step         `static.compile`: compiled for these shapes, and called
 pipeline     the passes in their order, and the function they come to
 lower        the program's kernels are traced: a schedule of NumPy calls   (tracer, retarget)
 schedule     what a program comes to in calls of NumPy; what its items read and change
-program_passes  a Program with fewer and simpler operators, or with larger ones, one file each
+program_passes  a Program with fewer and simpler operators, or with larger ones
 passes       the schedule with fewer and larger calls, one file each
 buffers      which values share memory   (memory)
 source       the schedule as a syntax tree   (syntax)

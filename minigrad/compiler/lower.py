@@ -19,7 +19,7 @@ from ..static.program.op_info import find_info
 from ..static.program.operator import Operator
 from ..static.program.program import Program
 from ..static.run.kernels import arguments, results, targets
-from .program_passes.names import is_state
+from .program_passes import is_state
 from .schedule import Array, Branch, Call, Loop, Schedule, ShapeWhenRun, Unrecordable, arrays_in
 from .tracer import LIMIT, Recorder
 

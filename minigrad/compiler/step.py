@@ -23,8 +23,7 @@ from ..static.run.executor import Executor
 from ..static.run.feeds import check_all_fed, data_of, fed_arrays, fed_shapes, feed_of_call
 from .memory import start_memory
 from .pipeline import Built
-from .program_passes import LADDER, climb, limited_depth
-from .program_passes.products import batch_products
+from .program_passes import LADDER, batch_products, climb, limited_depth
 
 RUNGS = (*LADDER, "buffers", "source")
 

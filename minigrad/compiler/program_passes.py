@@ -1,0 +1,653 @@
+"""Passes: functions from Program to Program; together they are the ladder of the compiler.
+
+    specialise → decompose → fold → merge_duplicates → dead_code      (then a schedule and its source, see `compiler`)
+
+Every pass works on a copy, adds its name to ``history``, and leaves a program that prints and runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..errors import ProgramError, user_line
+from ..grad_names import EMPTY, GRAD
+from ..primitives.registry import Primitive
+from ..static.backward.second import written_out
+from ..static.program.block import Block
+from ..static.program.infer import infer_outputs
+from ..static.program.op_info import find_info
+from ..static.program.operator import Operator
+from ..static.program.program import Program
+from ..static.program.transform import drop_unused, forget_gone
+from ..static.program.variable import Variable, plain_variable
+from ..static.run.kernels import like_value, run_kernel
+
+# -- who writes and who reads a name -------------------------------------------------------
+
+
+def written_once(block: Block) -> set[str]:
+    """Names that exactly one operator of the block writes and that do not outlive the run."""
+    counts: dict[str, int] = {}
+    for op in block.ops:
+        for name in op.output_names:
+            counts[name] = counts.get(name, 0) + 1
+    return {n for n, k in counts.items() if k == 1 and not is_state(block, n)}
+
+
+def is_state(block: Block, name: str) -> bool:
+    """Whether a name outlives the run."""
+    var = block.find_var(name)
+    return var is not None and var.persistable
+
+
+def never_written(program: Program) -> set[str]:
+    """Data, and state that is only read."""
+    written = {n for b in program.blocks for op in b.ops for n in op.output_names}
+    lasting = {n for n, v in program.global_block().vars.items() if v.is_data or v.persistable}
+    return lasting - written
+
+
+def held_names(program: Program) -> set[str]:
+    """Names in the attrs of control operators: what enters and leaves blocks keeps its name."""
+    return {n for block in program.blocks for op in block.ops for n in op.block_names}
+
+
+def names_read(program: Program, op: Operator) -> set[str]:
+    """All names an operator reads, its blocks included."""
+    names = {n for n in op.input_names if n != EMPTY}
+    for index in op.sub_blocks.values():
+        for inner in program.blocks[index].ops:
+            names |= names_read(program, inner)
+    return names
+
+
+def names_inside(program: Program, op: Operator) -> set[str]:
+    """All names that belong to the blocks of an operator."""
+    names: set[str] = set()
+    for index in op.sub_blocks.values():
+        names |= program.blocks[index].vars.keys()
+        for inner in program.blocks[index].ops:
+            names |= names_inside(program, inner)
+    return names
+
+
+def replace_inputs(op: Operator, same: dict[str, str]) -> None:
+    """Let an operator read other names."""
+    if same and not same.keys().isdisjoint(op.input_names):
+        for slot, names in op.inputs.items():
+            op.inputs[slot] = [same.get(n, n) for n in names]
+
+
+def rename(op: Operator, names: Mapping[str, str]) -> None:
+    """Let an operator read and write other names."""
+    for slots in (op.inputs, op.outputs):
+        for slot, listed in slots.items():
+            slots[slot] = [names.get(n, n) for n in listed]
+
+
+def replace_in_readers(block: Block, same: dict[str, str]) -> None:
+    """Let every block that looks names up in this one read other names."""
+    for other in block.program.blocks:
+        if other is block or any(seen is block for seen in other.lookup()):
+            visible = {a: b for a, b in same.items() if other is block or a not in other.vars}
+            for op in other.ops:
+                replace_inputs(op, visible)
+
+
+def forget_unused(program: Program, keep: set[str]) -> None:
+    """Remove the variables that no operator names any more."""
+    named = {n for b in program.blocks for op in b.ops for n in [*op.input_names, *op.output_names]}
+    named |= held_names(program) | keep
+    for block in program.blocks:
+        block.vars = {
+            n: v for n, v in block.vars.items() if n in named or v.persistable or v.is_data
+        }
+    forget_gone(program)
+    program.changed()
+
+
+class Rewriting:
+    """A block, and who makes each name that is written once."""
+
+    def __init__(self, block: Block) -> None:
+        self.block, once = block, written_once(block)
+        self.makers = {n: op for op in block.ops for n in op.output_names if n in once}
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a variable."""
+        return self.block.var(name).shape
+
+    def add(self, origin: Operator, kind: str, inputs: Any, attrs: Any, shape: Any) -> Operator:
+        """An operator in no block yet, for a new value; messages and comments call it by the name of ``origin``."""
+        like = self.block.var(origin.output_names[0])
+        name = self.block.program.unique_name(kind)
+        self.block.vars[name] = plain_variable(self.block, name, shape, like.dtype, False)
+        op = Operator(kind, inputs, {"out": [name]}, attrs, origin.role, origin.forward_op)
+        return op.at(origin)
+
+    def reshape(self, origin: Operator, name: str, shape: tuple[int, ...]) -> Operator:
+        """The value of a name in another shape."""
+        return self.add(origin, "reshape", {"x": [name]}, {"shape": shape}, shape)
+
+
+# -- Open sizes become numbers: what the shapes of the feeds decide about all other shapes
+
+
+def specialise(program: Program, shapes: Mapping[str, tuple[int, ...]]) -> Program:
+    """A copy in which the data have these shapes, and every other variable the shape that follows.
+
+    Errors: `ShapeError` where an operator does not accept the sizes.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     x = static.data("x", [-1, 3]); y = x.sum(axis=1)
+    >>> y.shape, specialise(prog, {"x": (8, 3)}).global_block().var(y.name).shape
+    ((-1,), (8,))
+    """
+    specialised = program.clone()
+    root = specialised.global_block()
+    for name, shape in shapes.items():
+        root.vars[name].shape = tuple(shape)
+    if any(-1 in v.shape for v in specialised.all_variables()):
+        _block(root)
+    specialised.history.append("specialise")
+    return specialised
+
+
+def _block(block: Block) -> None:
+    for op in block.ops:
+        info = find_info(op.type)
+        if op.sub_blocks:
+            _control(block, op)
+        elif info is not None and info.is_grad:
+            _like_their_forward(block, op.output_names)
+        else:
+            infer_outputs(block, op)  # closes the sizes that are known now
+
+
+def _control(block: Block, op: Operator) -> None:
+    program = block.program
+    inner = [program.blocks[index] for index in op.sub_blocks.values()]
+    if op.type.endswith("_grad"):
+        for sub in inner:
+            _like_their_forward(sub, list(sub.vars))
+    else:
+        _entering(block, op, inner[0])
+    for sub in inner:
+        _block(sub)
+    if op.type.endswith("_grad"):
+        _like_their_forward(block, op.output_names)
+    else:
+        _leaving(block, op, inner)
+
+
+def _entering(block: Block, op: Operator, body: Block) -> None:
+    """Values that a loop hands to its body."""
+    for local, start in zip(op.attrs.get("carried", ()), op.inputs.get("x", ()), strict=True):
+        body.vars[local].shape = block.var(start).shape
+    for local, seq in zip(op.attrs.get("steps", ()), op.inputs.get("seq", ()), strict=True):
+        body.vars[local].shape = block.var(seq).shape[1:]
+
+
+def _leaving(block: Block, op: Operator, inner: list[Block]) -> None:
+    """Values that come out of a control operator."""
+    if op.type == "cond":
+        for k, name in enumerate(op.outputs["out"]):
+            a = inner[0].var(op.attrs["true_out"][k]).shape
+            b = inner[1].var(op.attrs["false_out"][k]).shape
+            block.var(name).shape = tuple(m if m == n else -1 for m, n in zip(a, b, strict=True))
+        return
+    for name, start in zip(op.outputs["out"], op.inputs["x"], strict=True):
+        block.var(name).shape = block.var(start).shape
+    for name, local in zip(
+        op.outputs.get("stacked", ()), op.attrs.get("step_out", ()), strict=True
+    ):
+        length = block.var(op.inputs["seq"][0]).shape[0]
+        block.var(name).shape = (length, *inner[0].var(local).shape)
+
+
+def _like_their_forward(block: Block, names: list[str]) -> None:
+    """Gradients have the shape of what they are the gradient of."""
+    for name in names:
+        var = block.vars.get(name)
+        if var is not None and -1 in var.shape:
+            source = _forward_of(block, name)
+            if source is not None:
+                var.shape = source.shape
+
+
+def _forward_of(block: Block, name: str) -> Variable | None:
+    while GRAD in name:
+        name = name[: name.rindex(GRAD)]
+        source = block.find_var(name)
+        if source is not None and -1 not in source.shape:
+            return source
+    return None
+
+
+# -- Grad ops become primitives: what ``tanh_grad`` does, as multiplications and a difference
+
+
+def decompose(program: Program) -> Program:
+    """A copy in which every grad op is written out in primitives; loops keep their grad blocks, also written out.
+
+    >>> from minigrad import static
+    >>> import minigrad as mg
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     w = static.parameter("w", 3.0); y = w * w; pairs = static.append_backward(y)
+    >>> [op.type for op in decompose(prog).global_block().ops]
+    ['mul', 'fill_constant', 'mul', 'mul', 'sum']
+    """
+    decomposed = program.clone()
+    for block in list(decomposed.blocks):
+        ops: list[Operator] = []
+        for op in block.ops:
+            ops += _primitives(block, op)
+        block.ops = ops
+    decomposed.history.append("decompose")
+    decomposed.changed()
+    return decomposed
+
+
+def _primitives(block: Block, op: Operator) -> list[Operator]:
+    info = find_info(op.type)
+    if info is None or not info.is_grad or info.forward is None:
+        return [op]
+    parts, alias = written_out(block, op)
+    for part in parts:
+        part.forward_op, part.role = op.forward_op, op.role
+    by_inner: dict[str, list[str]] = {}
+    for name, inner in alias.items():
+        by_inner.setdefault(inner, []).append(name)
+    for inner, names in by_inner.items():
+        _give_names(block, op, parts, inner, names)
+    return parts
+
+
+def _give_names(
+    block: Block, op: Operator, parts: list[Operator], inner: str, names: list[str]
+) -> None:
+    """The last primitive writes the gradient's own name; further names, and values passed on, are copies."""
+    made_here = [p for p in parts if inner in p.output_names]
+    if made_here:
+        first, names = names[0], names[1:]
+        for part in parts:
+            rename(part, {inner: first})
+        block.vars.pop(inner, None)
+        inner = first
+    for name in names:
+        copy = Operator("assign", {"x": [inner]}, {"out": [name]}, {}, op.role, op.forward_op)
+        parts.append(copy.at(op))
+
+
+# -- What is known before the program runs is worked out now -------------------------------
+#
+#     a slot ``shape_like`` of a known shape      the attr ``shape``
+#     an elementwise op on constants, or one      ``fill_constant``
+#     number in another shape
+#
+# The gradients of a sum are such constants: ones, times the factors on their way.
+
+
+_MOVES = {
+    "reshape",
+    "broadcast_to",
+    "expand_reduced",
+    "over_count",
+    "expand_dims",
+    "squeeze",
+    "assign",
+}
+_LIKE = {"fill_zeros_like": 0.0, "fill_ones_like": 1.0}
+_LIMIT = 1_000_000  #: elements of a result that is worked out to see whether they are all alike
+
+
+def fold(program: Program, keep: Iterable[str] = ()) -> Program:
+    """A copy in which everything known is worked out; ``keep`` names variables that must stay.
+
+    Sums of constants are left as they are: how they are rounded depends on where the terms lie in memory.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     w = static.parameter("w", 3.0); y = w * w; pairs = static.append_backward(y)
+    >>> from minigrad.compiler.program_passes import decompose
+    >>> [op.type for op in fold(decompose(prog), ["w@GRAD"]).global_block().ops]
+    ['mul', 'fill_constant', 'mul', 'mul', 'sum']
+    """
+    folded = program.clone()
+    for block in folded.blocks:
+        once = written_once(block)
+        constants: dict[str, dict[str, Any]] = {}  # name → the attrs of its fill_constant
+        for k, op in enumerate(block.ops):
+            info = find_info(op.type)
+            if info is not None and info.forward is not None and not info.is_grad:
+                _shapes_as_attrs(block, op)
+                op = block.ops[k] = _filled(block, op, info.forward, constants)
+                if op.type == "fill_constant" and op.output_names[0] in once:
+                    constants[op.output_names[0]] = op.attrs
+    folded.history.append("fold")
+    forget_unused(folded, set(keep))
+    return folded
+
+
+def _shapes_as_attrs(block: Block, op: Operator) -> None:
+    for slot in [s for s in op.inputs if s.endswith("_like")]:
+        shapes = [block.var(n).shape for n in op.inputs[slot]]
+        if not any(-1 in shape for shape in shapes):
+            del op.inputs[slot]
+            attr = slot.removesuffix("_like")
+            op.attrs[attr] = like_value(attr, shapes)
+
+
+def _filled(block: Block, op: Operator, p: Primitive, constants: dict[str, Any]) -> Operator:
+    """``fill_constant`` for an operator whose result is one value in every place; else the operator itself."""
+    if not (p.broadcasts or op.type in _MOVES or op.type in _LIKE or op.type == "sum"):
+        return op
+    var = block.var(op.output_names[0])
+    size = prod(var.shape)
+    if -1 in var.shape or size > _LIMIT or var.dtype.kind not in "fiub":
+        return op
+    if op.type in _LIKE:
+        value = _LIKE[op.type]
+    elif op.type in _MOVES and prod(block.var(op.input_names[0]).shape) not in (1, size):
+        return op
+    else:
+        value = _value(op, p, constants)
+    if value is None:
+        return op
+    attrs = {"shape": var.shape, "value": value, "dtype": var.dtype.name}
+    return Operator("fill_constant", {}, op.outputs, attrs, op.role, op.forward_op).at(op)
+
+
+def _value(op: Operator, p: Primitive, constants: dict[str, Any]) -> Any:
+    """What stands in every place of the result; None if that is not known, or not one value."""
+    if not op.inputs or not constants.keys() >= set(op.input_names):
+        return None
+    slots = {s: [_array(constants[n]) for n in names] for s, names in op.inputs.items()}
+    with np.errstate(all="ignore"):
+        (result,) = map(np.asarray, run_kernel(p, slots, op.attrs))
+    same = result.size and (result == result.flat[0]).all()
+    return result.flat[0].item() if same else None
+
+
+def _array(attrs: dict[str, Any]) -> Any:
+    dtype = attrs.get("dtype", "float64")
+    return np.broadcast_to(np.asarray(attrs.get("value", 0.0), dtype), attrs.get("shape", ()))
+
+
+# -- Common subexpressions: what is computed twice from the same values is computed once ---
+
+
+def merge_duplicates(program: Program, keep: Iterable[str] = ()) -> Program:
+    """A copy in which equal operators on equal inputs are one; ``keep`` names variables that must stay.
+
+    >>> from minigrad import static
+    >>> import minigrad as mg
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     x = static.data("x", [2]); y = mg.exp(x) * mg.exp(x)
+    >>> print(merge_duplicates(prog))
+    # made by: merge_duplicates
+    block 0:
+      data x: float64[2]
+      exp_0 = exp(x)
+      mul_0 = mul(exp_0, exp_0)
+    """
+    merged = program.clone()
+    held = held_names(merged) | {*keep, *merged.outputs}
+    constant = never_written(merged)
+    for block in merged.blocks:
+        _merge(block, held, constant)
+    merged.history.append("merge_duplicates")
+    forget_unused(merged, set(keep))
+    return merged
+
+
+def _merge(block: Block, held: set[str], given: set[str]) -> None:
+    fixed = written_once(block)
+    known = fixed | given
+    first: dict[Any, Operator] = {}
+    same: dict[str, str] = {}
+    ops = []
+    for op in block.ops:
+        replace_inputs(op, same)
+        key = _key(op, fixed, known)
+        if key is None or not held.isdisjoint(op.output_names):
+            ops.append(op)
+        elif key in first:
+            same.update(zip(op.output_names, first[key].output_names, strict=True))
+        else:
+            first[key] = op
+            ops.append(op)
+    block.ops = ops
+    if same:
+        replace_in_readers(block, same)
+
+
+def _key(op: Operator, fixed: set[str], known: set[str]) -> Any:
+    """What two operators must share to be the same; None for one that must not be merged."""
+    info = find_info(op.type)
+    if info is None or info.forward is None or info.is_grad:
+        return None
+    if not fixed.issuperset(op.output_names) or not known.issuperset(op.input_names):
+        return None
+    attrs = {k: _contents(v) for k, v in op.attrs.items()}
+    return op.type, repr(sorted(op.inputs.items())), repr(sorted(attrs.items()))
+
+
+def _contents(value: Any) -> Any:
+    """An attr by all it contains: the text of a large array leaves elements out."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    return [*map(_contents, value)] if isinstance(value, list | tuple) else value
+
+
+# -- Operators nobody asked for go: what neither a fetch nor a parameter depends on --------
+
+
+def dead_code(program: Program, fetch: Iterable[str]) -> Program:
+    """A copy without the operators of the root block that neither the fetched nor the persistable variables need.
+
+    >>> from minigrad import static
+    >>> import minigrad as mg
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     x = static.data("x", [2]); y = mg.exp(x); z = mg.sin(x)
+    >>> [op.type for op in dead_code(prog, [y.name]).global_block().ops]
+    ['exp']
+    """
+    copy = program.clone()
+    root = copy.global_block()
+    needed = set(fetch)
+    ops = []
+    for op in reversed(root.ops):
+        wanted = any(n in needed or is_state(root, n) for n in op.output_names)
+        if wanted or not set(fetch).isdisjoint(names_inside(copy, op)):
+            needed.difference_update(op.output_names)
+            needed.update(names_read(copy, op))
+            ops.append(op)
+    root.ops = ops[::-1]
+    copy.history.append("dead_code")
+    drop_unused(copy, set(fetch))
+    return copy
+
+
+# -- Products of all steps of an unrolled network, made at once: for speed, at the price of the last bits
+#
+#     matmul(x[0], w), matmul(x[1], w), …     one product of all rows of x with w
+#     sum([matmul_tn(x0, g0), …])             one product of all rows of x and all rows of g
+#
+# One large product is faster than many small ones, and adds the same numbers in another order.
+
+
+#: so many products are made one
+ENOUGH = 3
+#: products whose sum is one: type, and how many axes the factors have
+SUMMED = (("matmul_tn", [2, 2]), ("unbroadcast", [2]))
+
+
+def batch_products(program: Program) -> Program:
+    """A copy in which such products of the root are one.
+
+    >>> import minigrad as mg
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     x, w, h = static.data("x", [4, 5, 2]), static.data("w", [2, 2]), static.data("h", [5, 2])
+    ...     for k in range(4):
+    ...         h = mg.tanh(x[k] @ w) * h
+    >>> [static.compile(prog, fetch=h, exact=exact).source.count("np.dot") for exact in (True, False)]
+    [4, 1]
+    """
+    batched = program.clone()
+    _inputs_of_all_steps(Rewriting(batched.global_block()))
+    _Sums(batched.global_block()).run()
+    batched.history.append("batch_products")
+    batched.changed()
+    return batched
+
+
+def _inputs_of_all_steps(root: Rewriting) -> None:
+    """One product in front of all, where every step of a sequence meets the same weight."""
+    groups: dict[Any, dict[int, Operator]] = {}
+    for op in root.block.ops:
+        step = root.makers.get(op.inputs["x"][0]) if op.type in ("matmul", "linear") else None
+        k = None if step is None or step.type != "getitem" else step.attrs.get("index")
+        if step is not None and type(k) is int and op.output_names[0] in root.makers:
+            x, *weights = *step.input_names, *op.input_names[1:]
+            if (len(root.shape(x)), len(root.shape(weights[0]))) == (3, 2):
+                groups.setdefault((x, *weights), {})[k % root.shape(x)[0]] = op
+    for (x, *weights), steps in groups.items():
+        places = [root.block.ops.index(op) for op in steps.values()]
+        between = root.block.ops[min(places) : max(places)]
+        changed = {n for op in between for n in op.output_names}
+        fixed = changed.isdisjoint([x, *weights]) and not any(op.sub_blocks for op in between)
+        if fixed and ENOUGH <= len(steps) == root.shape(x)[0]:
+            root.block.ops[min(places) : min(places)] = _one_product(root, x, weights, steps)
+
+
+def _one_product(
+    root: Rewriting, x: str, weights: list[str], steps: dict[int, Operator]
+) -> list[Operator]:
+    """All rows of a sequence times a weight; each step then takes its part."""
+    origin = next(iter(steps.values()))
+    length, rows, columns = root.shape(x)
+    out = root.shape(weights[0])[1]
+    flat = root.reshape(origin, x, (length * rows, columns))
+    inputs = dict(zip(origin.inputs, [flat.output_names, *([w] for w in weights)], strict=True))
+    product = root.add(origin, origin.type, inputs, origin.attrs, (length * rows, out))
+    whole = root.reshape(origin, product.output_names[0], (length, rows, out))
+    for k, op in steps.items():
+        op.type, op.inputs, op.attrs = "getitem", {"x": whole.output_names}, {"index": k}
+    return [flat, product, whole]
+
+
+class _Sums(Rewriting):
+    """One product behind all, where a weight's gradient is the sum of one product per step."""
+
+    def run(self) -> None:
+        self.operators: list[Operator] = []
+        self.joined: dict[tuple[str, ...], list[str]] = {}  # names → the name of all their rows
+        for op in self.block.ops:
+            if op.type == "sum" and op.output_names[0] in self.makers:
+                for kind, axes in SUMMED:
+                    self.sum_of(op, kind, axes)
+            self.operators.append(op)
+        self.block.ops = self.operators
+
+    def sum_of(self, op: Operator, kind: str, axes: list[int]) -> None:
+        """Let the products of one kind be one term of the sum."""
+        products = {
+            name: maker
+            for name in reversed(op.inputs["x"])  # from the first step to the last
+            if (maker := self.makers.get(name)) is not None
+            and maker.type == kind
+            and [len(self.shape(n)) for n in maker.input_names] == axes
+        }
+        if len(products) < ENOUGH:
+            return
+        slots = next(iter(products.values())).inputs
+        factors = zip(*(p.input_names for p in products.values()), strict=True)
+        inputs = {s: self.rows(op, names) for s, names in zip(slots, factors, strict=True)}
+        shape = self.shape(op.output_names[0])
+        self.operators.append(self.add(op, kind, inputs, {"shape": shape}, shape))
+        rest = [n for n in op.inputs["x"] if n not in products]
+        op.inputs["x"] = [*self.operators[-1].output_names, *rest]
+
+    def rows(self, origin: Operator, names: tuple[str, ...]) -> list[str]:
+        """All rows of matrices, one below the other: of all steps of a sequence, or joined."""
+        names = tuple(map(self.source, names))
+        if names not in self.joined:
+            shape = (sum(self.shape(n)[0] for n in names), self.shape(names[0])[1])
+            steps = [op for n in names if (op := self.makers.get(n)) and op.type == "getitem"]
+            x = steps[0].input_names[0] if len(steps) == len(names) else ""
+            if (
+                x
+                and all(op.input_names == [x] for op in steps)
+                and ([op.attrs.get("index") for op in steps] == list(range(self.shape(x)[0])))
+            ):
+                op = self.reshape(origin, x, shape)
+            else:
+                op = self.add(origin, "concat", {"x": [*names]}, {}, shape)
+            self.operators.append(op)
+            self.joined[names] = op.output_names
+        return self.joined[names]
+
+    def source(self, name: str) -> str:
+        """What a name is a copy of, or itself."""
+        op = self.makers.get(name)
+        while op is not None and op.type == "assign":
+            name = op.input_names[0]
+            op = self.makers.get(name)
+        return name
+
+
+# -- the ladder ---------------------------------------------------------------------------
+
+
+#: rung → its pass, called with the program, the shapes of the feeds and the names that are fetched
+LADDER: dict[str, Callable[[Program, Mapping[str, Any], list[str]], Program]] = {
+    "specialise": lambda program, shapes, fetch: specialise(program, shapes),
+    "decompose": lambda program, shapes, fetch: decompose(program),
+    "fold": lambda program, shapes, fetch: fold(program, fetch),
+    "merge_duplicates": lambda program, shapes, fetch: merge_duplicates(program, fetch),
+    "dead_code": lambda program, shapes, fetch: dead_code(program, fetch),
+}
+
+
+def climb(
+    program: Program, shapes: Mapping[str, Any], fetch: list[str]
+) -> Iterator[tuple[str, Program]]:
+    """Each rung with the Program that stands on it, from the first to the last.
+
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     x = static.data("x", [-1]); y = x * 2.0; z = x + 1.0
+    >>> sizes = {rung: len(made.global_block().ops) for rung, made in climb(prog, {"x": (3,)}, [y.name])}
+    >>> sizes["specialise"], sizes["dead_code"]
+    (2, 1)
+    """
+    for rung, run in LADDER.items():
+        program = run(program, shapes, fetch)
+        yield rung, program
+
+
+@contextmanager
+def limited_depth() -> Iterator[None]:
+    """Compile inside.  Errors: `ProgramError` where Python has no room for so many blocks inside each other."""
+    try:
+        yield
+    except (RecursionError, SyntaxError) as error:
+        raise ProgramError(
+            f"the blocks of this program are nested too deep to be compiled\n  at {user_line()}\n"
+            f"  repair: carry what inner loops and branches make, or run it with static.Executor()"
+        ) from error
