@@ -843,5 +843,5 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 # |---|---|
 # | append_backward, with `no_grad_set` | `minigrad.static.backward.append_backward:append_backward` |
 # | which ops count | `minigrad.static.backward.op_path:find_op_path` |
-# | rename and add up | `minigrad.static.backward.fan_in:add_up_repeated_gradients` |
-# | fill zeros | `minigrad.static.backward.fan_in:fill_missing_gradients` |
+# | rename and add up | `minigrad.static.backward.passes:add_up_repeated_gradients` |
+# | fill zeros | `minigrad.static.backward.passes:fill_missing_gradients` |

@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import ProgramError, user_line
 from ..grad_names import EMPTY, GRAD
 from ..primitives.registry import Primitive
-from ..static.backward.second import written_out
+from ..static.backward.grad_ops import written_out
 from ..static.program.block import Block
 from ..static.program.infer import infer_outputs
 from ..static.program.op_info import find_info

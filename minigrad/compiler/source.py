@@ -21,8 +21,7 @@ import numpy as np
 from ..grad_names import SCOPES
 from ..static.program.operator import Operator
 from ..static.run.limits import STEP_LIMIT
-from .buffers import Buffer, Plan
-from .memory import aligned_zeros, refusal, too_many_steps
+from .memory import Buffer, Plan, aligned_zeros, refusal, too_many_steps
 from .schedule import Array, Branch, Call, Loop, Schedule, leaving
 from .syntax import Identifiers, Line, clean, comment, indented, is_comment, listed
 

@@ -23,8 +23,8 @@ from typing import Any
 
 from ..errors import ProgramError, describe, did_you_mean, wrong
 from ..grad_names import EMPTY, GRAD, ZERO
-from ..static.backward.fan_in import rename_writers
 from ..static.backward.grad_ops import Plan, plan_of
+from ..static.backward.passes import rename_writers
 from ..static.program.arguments import several
 from ..static.program.op_info import op_info
 from .operators import NetOp, Operator, Slots, names, places

@@ -14,7 +14,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import static
-from minigrad.compiler import pipeline
+from minigrad.compiler import step as pipeline
 from minigrad.errors import MinigradError, ProgramError
 from minigrad.static.program.op_info import CONTROL, OpInfo
 

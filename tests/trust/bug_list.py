@@ -361,7 +361,7 @@ OPS += [
 
 STATIC = [
     *bugs(
-        "static.backward.fan_in",
+        "static.backward.passes",
         (
             "the last writer of a gradient wins",
             "if len(sites) == 1: return",
@@ -438,7 +438,7 @@ STATIC = [
         ),
     ),
     *bugs(
-        "static.backward.sub_blocks",
+        "static.backward.grad_ops",
         (
             "unused carried values have no zero",
             'ops.append(backward_op("fill_zeros_like", name, local(name)))',
@@ -538,7 +538,7 @@ FILES = [
 
 COMPILED = [
     *bugs(
-        "compiler.buffers",
+        "compiler.memory",
         (
             "what is filled once and changed later is taken for a constant",
             'item.kind == "fill" and id(item.out) not in changed',

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...compiler.memory import STATE, aligned_zeros, too_many_steps
-from ...compiler.pipeline import explained
 from ...compiler.schedule import Call, replace_arrays
-from ...compiler.step import Step
+from ...compiler.step import Step, explained
 from ...errors import ProgramError
 from ...static.program.program import Program
 from .build import load

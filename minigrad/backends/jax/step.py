@@ -20,7 +20,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ...compiler.memory import start_values
 from ...compiler.program_passes import limited_depth
-from ...compiler.retarget import Retarget
+from ...compiler.tracer import Retarget
 from ...errors import MinigradError, ProgramError
 from ...primitives.registry import REGISTRY, Primitive
 from ...static.program.arguments import names_of

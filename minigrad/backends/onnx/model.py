@@ -20,7 +20,7 @@ from onnx import helper
 from ...atomic import replacing
 from ...compiler.memory import start_values
 from ...compiler.program_passes import limited_depth
-from ...compiler.retarget import Retarget
+from ...compiler.tracer import Retarget
 from ...errors import ProgramError, refusal
 from ...primitives.registry import REGISTRY
 from ...static.program.arguments import names_of

@@ -1,6 +1,6 @@
 """append_backward and gradients: write the gradient program behind the forward program.
 
-    check_loss → no_grad_names → what is wanted → the passes (backward_passes.py)
+    check_loss → no_grad_names → what is wanted → the passes (`passes`)
 
 ``trace=[]`` collects the list of operators after every pass.  An error leaves the program as it was.
 """
@@ -23,14 +23,25 @@ from ..program.op_info import op_info
 from ..program.operator import Operator, Ops
 from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable
-from .append import Callback, append_to_block
-from .fan_in import add_up_repeated_gradients, fill_missing_gradients, read_zeros
-from .grad_ops import GradName, default_grad_op, make_grad_ops, plain_primitive
+from .grad_ops import (
+    GradName,
+    control_grad_op,
+    default_grad_op,
+    expand_grad_op,
+    make_grad_ops,
+    plain_primitive,
+    without_unread,
+)
 from .op_path import Flow, Path, find_op_path
-from .overwritten import check_overwritten
-from .recompute import recompute_segments
-from .second import expand_grad_op, without_unread
-from .sub_blocks import control_grad_op
+from .passes import (
+    Callback,
+    add_up_repeated_gradients,
+    append_to_block,
+    check_overwritten,
+    fill_missing_gradients,
+    read_zeros,
+    recompute_segments,
+)
 
 
 def append_backward(

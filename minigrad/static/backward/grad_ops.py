@@ -8,18 +8,36 @@ the grad op of ``assign`` is ``assign``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...grad_names import EMPTY, GradNames, part
+from ...errors import ProgramError, told
+from ...grad_names import EMPTY, SCOPES, GradNames, part, whole
 from ...ops.shape import Shape
-from ...primitives.arguments import Names, Slots
+from ...primitives.arguments import Attrs, Names, Slots
 from ...primitives.registry import REGISTRY, Primitive
 from ..program.block import Block
-from ..program.op_info import find_info
-from ..program.operator import Operator
-from .op_path import Flow
+from ..program.control_flow import captured
+from ..program.infer import variables_of
+from ..program.op_info import CONTROL, find_info, op_info
+from ..program.operator import Operator, backward_op
+from ..program.transform import copy_into, needed_ops
+from ..program.variable import Variable
+from ..run.kernels import run_grad_op
+from .op_path import Flow, dependence, find_op_path, over_all_steps
+from .passes import (
+    add_up_repeated_gradients,
+    append_to_block,
+    check_overwritten,
+    fill_missing_gradients,
+    outputs_of,
+)
+
+if TYPE_CHECKING:
+    from .append_backward import BackwardJob
+
 
 #: name of a variable → name of its gradient
 GradName = Callable[[str], str]
@@ -151,3 +169,288 @@ def of_assign(
 
 for _maker in (of_sum, of_assign):
     REGISTRY[_maker.__name__.removeprefix("of_")].grad_maker = _maker
+
+
+# -- The grad ops of control flow: a block of grad ops for each block ----------------------
+#
+# The grad block's parent is the block that holds the grad op; its ``forward_block`` link leads to the forward block,
+# whose values of the step it reads.  Gradient names are local to the grad block, so a parameter read at every depth of
+# a nest has a gradient in each of its blocks and no two of them meet by accident.
+
+
+def control_grad_op(
+    job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]
+) -> Operator:
+    """The grad op of a cond, while or recurrent op, with its grad blocks built."""
+    if op.type.endswith("_grad"):
+        what = f"second derivatives through {op.type[:-5]} are not available: {op.type} has no gradient rule."
+        advice = "unroll the loop in Python, or use the eager engine (create_graph=True)"
+        raise ProgramError(told(what, advice, op.source_line))
+    return (_cond_grad if op.type == "cond" else _loop_grad)(job, op, inputs, have)
+
+
+def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]) -> Operator:
+    g, body = job.grad_name, job.block.program.blocks[op.attrs["sub_block"]]
+    carried, starts, params = op.attrs["carried"], op.inputs["x"], op.inputs["params"]
+    steps, seqs = op.attrs.get("steps", []), op.inputs.get("seq", [])
+    step_out, stacked = op.attrs.get("step_out", []), op.outputs.get("stacked", [])
+    read = {p for p in params if p in inputs}
+    read.update(s for s, q in zip(steps, seqs, strict=True) if q in inputs)
+    flows, dependent = _flowing(body, op, inputs, read, have, job.no_grad)
+    seeds_out = [s for s, v in zip(step_out, stacked, strict=True) if v in have and s in dependent]
+    next_of = dict(zip(carried, op.attrs["next"], strict=True))
+    seeds = [next_of[c] for c in flows] + seeds_out
+    grad_block, seed_grads, local = _grad_block(job, body, seeds, {*flows, *read})
+    carried_seeds = dict(zip(flows, seed_grads, strict=False))
+    step_seeds = dict(zip(seeds_out, seed_grads[len(flows) :], strict=True))
+    reads = {"x": [*starts], "params": [*params], "scopes": [*op.outputs["scopes"]]}
+    reads["out_grad"] = _those(g, op.outputs["out"], carried, flows)
+    reached = {c for c, s in zip(carried, starts, strict=True) if s in inputs}
+    writes = {
+        "x_grad": _those(g, starts, carried, reached.intersection(flows)),
+        "params_grad": _those(g, params, params, inputs),
+    }
+    attrs = {
+        "sub_block": grad_block.idx,
+        "next_grad": [carried_seeds.get(c, EMPTY) for c in carried],
+        "carried_grad": _those(local, carried, carried, flows),
+        "params_local": _those(local, params, params, inputs),
+    }
+    if op.type == "recurrent":
+        stacked_grad = _those(g, stacked, step_out, seeds_out)
+        reads = {"seq": list(seqs), "stacked_grad": stacked_grad, **reads}
+        writes = {"seq_grad": _those(g, seqs, seqs, inputs), **writes}
+        attrs["step_out_grad"] = [step_seeds.get(s, EMPTY) for s in step_out]
+        attrs["steps_grad"] = _those(local, steps, seqs, inputs)
+    return Operator(f"{op.type}_grad", reads, writes, attrs, "backward", op)
+
+
+def _those(
+    naming: GradName, names: list[str], keys: list[str], wanted: Container[str]
+) -> list[str]:
+    """The gradients of the names whose keys are wanted; `EMPTY` in the places of the others."""
+    pairs = zip(names, keys, strict=True)
+    return [naming(name) if key in wanted else EMPTY for name, key in pairs]
+
+
+def _flowing(
+    body: Block,
+    op: Operator,
+    inputs: set[str],
+    read: set[str],
+    have: Container[str],
+    no_grad: set[str],
+) -> tuple[list[str], set[str]]:
+    """The carried values that hand gradients on, and what in the body depends on something wanted.
+
+    ``read``: what the body reads from outside, or of the sequences, and that wants a gradient.
+    """
+    carried, starts = op.attrs["carried"], op.inputs["x"]
+    behind = dependence(body, [*carried, *read], no_grad)
+    after = over_all_steps(op, behind)
+    wanted = read | {c for c, s in zip(carried, starts, strict=True) if s in inputs}
+    reaching = wanted | {c for c in carried if not after[c].isdisjoint(wanted)}
+    dependent = {n for n, sources in behind.items() if not sources.isdisjoint(reaching)}
+    asked = [c for c, out in zip(carried, op.outputs["out"], strict=True) if out in have]
+    stacked = zip(op.attrs.get("step_out", ()), op.outputs.get("stacked", ()), strict=True)
+    asked += [n for name, out in stacked if out in have for n in behind.get(name, ())]
+    needed = set[str]().union(*(after.get(n, ()) for n in asked))
+    flows = [
+        c
+        for c, n, start in zip(carried, op.attrs["next"], starts, strict=True)
+        if c in needed and ((c in reaching and n in dependent) or start in inputs)
+    ]
+    return flows, dependent
+
+
+def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]) -> Operator:
+    params, outs = op.inputs["params"], op.outputs["out"]
+    attrs: Attrs = {}
+    for prefix, block_attr in (("true", "sub_block"), ("false", "else_block")):
+        block = job.block.program.blocks[op.attrs[block_attr]]
+        results = op.attrs[f"{prefix}_out"]
+        seeds = [n for n, o in zip(results, outs, strict=True) if o in have]
+        grad_block, seed_grads, local = _grad_block(job, block, seeds, set(params) & inputs)
+        seed_of = dict(zip(seeds, seed_grads, strict=True))
+        attrs[block_attr] = grad_block.idx
+        attrs[f"{prefix}_seeds"] = _those(seed_of.__getitem__, results, outs, have)
+        attrs[f"{prefix}_params"] = _those(local, params, params, inputs)
+    reads = {"pred": [*op.inputs["pred"]], "params": [*params], "scopes": [*op.outputs["scopes"]]}
+    reads["out_grad"] = _those(job.grad_name, outs, outs, have)
+    writes = {"params_grad": _those(job.grad_name, params, params, inputs)}
+    return Operator("cond_grad", reads, writes, attrs, "backward", op)
+
+
+def _grad_block(
+    job: BackwardJob, body: Block, seeds: list[str], wanted: set[str]
+) -> tuple[Block, list[str], GradName]:
+    """The block of grad ops of a block: the gradients of ``seeds`` are given, those of ``wanted`` are made.
+
+    Returns the block, under which names the seeds are given, and how gradients are named in it.
+    A name may be a seed twice: then its two gradients are added up.
+    """
+    program = job.block.program
+    grad_block = program.create_block(job.block.idx, forward_block=body.idx)
+    taken = {n for op in body.ops for n in (*op.input_names, *op.output_names)}
+    names_here = GradNames(taken | set(body.vars))
+    local = names_here.__getitem__
+    cut = {n: part(local(n), "cut") for n in seeds if n in job.no_grad}  # nobody reads these
+    seed_ops = [
+        Operator("given", {}, {"out": [cut.get(n) or local(n)]}, {}, "backward") for n in seeds
+    ]
+    path = find_op_path(body, body.ops, seeds, wanted, job.no_grad, job.pruned)
+    inner = replace(job, block=grad_block, wanted=wanted, names=names_here, pruned=[])
+    ops = inner.raw_grad_ops(
+        body.ops, path, [(cut.get(n, n), op) for n, op in zip(seeds, seed_ops, strict=True)]
+    )
+    ops = add_up_repeated_gradients(ops, grad_block.idx)
+    ops = fill_missing_gradients(ops, names_here.sources())
+    ops = without_unread(grad_block, ops, wanted, names_here)
+    check_overwritten(body, ops)
+    names = [op.outputs["out"][0] for op in seed_ops]
+    for name, seed in zip(names, seeds, strict=True):
+        grad_block.vars.setdefault(name, Variable.like(grad_block, name, body.var(seed)))
+    written = {n for op in ops for n in op.output_names} | set(names)
+    for name in sorted(wanted):
+        if local(name) not in written:
+            ops.append(backward_op("fill_zeros_like", name, local(name)))
+    grad_block.written.update(names)
+    append_to_block(grad_block, ops, names_here.sources(), job.callbacks)
+    return grad_block, names, local
+
+
+# -- Grad ops written out in primitives: what `mul_grad` does, as multiplications ----------
+#
+# A rule read on Variables appends the operators it is made of.  This gives second derivatives (a grad op on the path is
+# written out, then differentiated like any forward op) and `passes.decompose`, the first rung of the compiler.
+
+
+def written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[str, str]]:
+    """The primitives a grad op is made of, as operators in no block, and output name → their name for it."""
+    rules = op_info(op.type).forward
+    program = block.program
+    scratch = Block(program, block.idx, block.parent, block.forward_block)
+    scratch.vars, scratch.written = block.vars, block.written
+    program.blocks[block.idx] = scratch
+    try:
+        with program.block_guard(scratch), program.role_guard("backward"):
+            results = run_grad_op(rules, variables_of(block, op), op.attrs, op.outputs)
+    finally:
+        program.blocks[block.idx] = block
+    alias: dict[str, str] = {}
+    for slot, values in results.items():
+        for name, value in zip(op.outputs[slot], values, strict=True):
+            if name != EMPTY and isinstance(value, Variable):
+                alias[name] = value.name
+    for made in scratch.ops:
+        made.at(op)
+        for name in made.output_names:
+            block.vars[name].block = block
+    return scratch.ops, alias
+
+
+def expand_grad_op(
+    job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]
+) -> list[Operator]:
+    """The gradient of a grad op: its primitives once more, then their grad ops in reverse."""
+    block, grad_name = job.block, job.grad_name
+    ops, alias = (cond_written_out if op.type in CONTROL else written_out)(block, op)
+    operators = list(ops)
+    for piece in operators:  # they read the inputs of the grad op a second time
+        piece.copy_of, piece.reads = op, tuple(n for n in piece.input_names if n in op.input_names)
+    ready: list[str] = []
+    for name, inner in alias.items():
+        if name in have:
+            copy = backward_op("assign", grad_name(name), grad_name(inner))
+            copy.copy_of = op
+            operators.append(copy.at(op))
+            ready.append(inner)
+    for k, flow in find_op_path(block, ops, ready, inputs, job.no_grad, []):
+        grads = job.grad_ops_of(ops[k], flow, ready)
+        for grad in grads:
+            grad.copy_of = op
+        operators += grads
+        ready += sorted({*flow[0]})
+    return operators
+
+
+def without_unread(
+    block: Block, ops: list[Operator], wanted: set[str], grads: GradNames
+) -> list[Operator]:
+    """The operators without those, of grad ops written out, whose results nobody reads; and without their sums."""
+    if not any(op.copy_of for op in ops):
+        return ops
+
+    def stays(op: Operator, used: bool) -> bool:
+        own = op.copy_of is None and op.type not in ("sum", "fill_zeros_like")
+        return used or own or bool(op.sub_blocks)
+
+    needed = needed_ops(ops, [grads[n] for n in wanted], stays)
+    kept = outputs_of(needed)
+    made = {*kept, *map(whole, kept)}
+    for name in outputs_of(ops):
+        if made.isdisjoint({name, grads.get(name)}):  # a gradient is declared like its variable
+            block.vars.pop(name, None)
+    return needed
+
+
+def cond_written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[str, str]]:
+    """The cond that a ``cond_grad`` stands for, in no block yet, and gradient → its name there."""
+    program = block.program
+    attrs: dict[str, object] = {}
+    branches = []
+    for prefix, attr in (("true", "sub_block"), ("false", "else_block")):
+        branch, attrs[f"{prefix}_out"] = _branch(block, op, prefix, attr)
+        branches.append(branch)
+        attrs[attr] = branch.idx
+    alias = {}
+    for name, param in zip(op.outputs["params_grad"], op.inputs["params"], strict=True):
+        if name != EMPTY:
+            inner = alias[name] = program.unique_name("cond")
+            block.vars[inner] = Variable.like(block, inner, block.var(param))
+    scopes = block.create_var(program.unique_name("cond" + SCOPES), (), "int64", derived_stop=True)
+    inputs = {"pred": list(op.inputs["pred"]), "params": captured(branches)}
+    outputs = {"out": list(alias.values()), "scopes": [scopes.name]}
+    return [Operator("cond", inputs, outputs, attrs, "backward").at(op)], alias
+
+
+def _branch(block: Block, op: Operator, prefix: str, attr: str) -> tuple[Block, list[str]]:
+    """A new block: forward operators, gradients of the results, grad ops; and the names of the gradients made.
+
+    Gradients have names of their own here: in a grad block they are named like those outside.
+    """
+    program = block.program
+    grad = program.blocks[op.attrs[attr]]
+    names = {n: program.unique_name(n) for n in grad.vars}
+    branch = program.create_block(block.idx)
+    operators: dict[int, Operator] = {}
+    blocks: dict[int, int] = {}  # old index → new index
+    _copy_nest(branch, program.blocks[grad.forward_block], operators, blocks, {})
+    for local, gradient in zip(op.attrs[f"{prefix}_seeds"], op.inputs["out_grad"], strict=True):
+        if local != EMPTY:
+            branch.ops.append(backward_op("assign", gradient, names[local]).at(op))
+    _copy_nest(branch, grad, operators, blocks, names)
+    for copy in operators.values():
+        copy.forward_op = operators.get(id(copy.forward_op), copy.forward_op)
+    return branch, [names[n] for n in op.attrs[f"{prefix}_params"] if n != EMPTY]
+
+
+def _copy_nest(
+    target: Block,
+    source: Block,
+    operators: dict[int, Operator],
+    blocks: dict[int, int],
+    names: Mapping[str, str],
+) -> None:
+    """Copies of all that a block holds, the blocks inside included."""
+    program, start = target.program, len(target.ops)
+    blocks[source.idx] = target.idx
+    copy_into(target, source, operators, names)
+    for op in target.ops[start:]:
+        for attr, index in op.sub_blocks.items():
+            inner = program.blocks[index]
+            parent = blocks.get(inner.parent, target.idx)
+            forward = blocks.get(inner.forward_block, inner.forward_block)
+            op.attrs[attr] = program.create_block(parent, forward).idx
+            outer = {n: m for n, m in names.items() if n not in inner.vars}
+            _copy_nest(program.blocks[op.attrs[attr]], inner, operators, blocks, outer)

@@ -18,9 +18,8 @@ from ..program.block import Block
 from ..program.control_flow import same_types
 from ..program.program import Program
 from ..program.variable import Variable
-from .append import Callback
 from .append_backward import append_backward
-from .fan_in import written_twice
+from .passes import Callback, written_twice
 
 Pairs = list[tuple[Variable, Variable]]
 

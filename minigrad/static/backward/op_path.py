@@ -14,7 +14,7 @@ from ..program.block import Block
 from ..program.op_info import CONTROL, find_info, has_blocks
 from ..program.operator import Operator, Ops
 from ..program.program import Pruned
-from .overwritten import repair
+from .passes import repair
 
 Flow = tuple[Collection[str], Names]  #: the inputs that want a gradient, and their slots
 

@@ -1,0 +1,349 @@
+"""The passes over the operators of a backward part: each of them takes a list and gives one.
+
+How many gradients a value gets: several are added up, none is zero.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ...errors import ProgramError, did_you_mean, wrong
+from ...grad_names import EMPTY, GRAD, again, before_cast, part, whole
+from ...ops.shape import DType
+from ...primitives.arguments import ByName
+from ..program.arguments import name_of, several
+from ..program.block import Block
+from ..program.infer import infer_outputs
+from ..program.op_info import CONTROL
+from ..program.operator import Operator, Ops, backward_op
+from ..program.variable import plain_variable
+
+#: where a gradient is written: the operator, one of its lists of names, the place in it
+Writer = tuple[Operator, list[str], int]
+
+
+def add_up_repeated_gradients(ops: list[Operator], block_idx: int) -> list[Operator]:
+    """A gradient written k > 1 times becomes k temporaries and one ``sum`` of k.
+
+    The ``sum`` stands immediately before the first reader; for a gradient nobody reads, at the end.
+    """
+    repeated = {name for name in written_twice(outputs_of(ops)) if GRAD in name}
+    if not repeated:
+        return ops
+    out: list[Operator] = []
+    writers: dict[str, list[Writer]] = {}
+    counts: dict[str, int] = {}
+    label = f"block{block_idx}@" if block_idx else ""
+
+    def close(name: str) -> None:
+        sites = writers.pop(name)
+        if len(sites) == 1:
+            return
+        first = counts.get(name, 0)
+        counts[name] = first + len(sites)
+        parts = rename_writers(name, sites, label, first)
+        total = Operator("sum", {"x": parts}, {"out": [name]}, {}, "backward")
+        out.append(total.at(sites[-1][0]))
+
+    for op in ops:
+        for names in op.inputs.values():
+            for name in names:
+                if name in writers:
+                    close(name)
+        out.append(op)
+        for names in op.outputs.values():
+            for j, name in enumerate(names):
+                if name in repeated:
+                    writers.setdefault(name, []).append((op, names, j))
+    for name in list(writers):
+        close(name)
+    return out
+
+
+def rename_writers(
+    gradient: str, sites: Sequence[tuple[Any, list[str], int]], label: str = "", first: int = 0
+) -> list[str]:
+    """Each writer of a gradient makes a part of it: returns the names of the parts, counted from ``first``."""
+    parts = [part(gradient, f"{label}{first + k}") for k in range(len(sites))]
+    for name, (_, names, j) in zip(parts, sites, strict=True):
+        names[j] = name
+    return parts
+
+
+def read_zeros(made: list[Operator], start: int, name: str, gradient: str) -> None:
+    """Grad ops, from ``start`` on, read zeros for a gradient that holds what belongs to a later value of its name."""
+    zeros = part(gradient, "zeros")
+    for op in made[start:]:
+        for slot, names in op.inputs.items():
+            op.inputs[slot] = [zeros if n == gradient else n for n in names]
+    made.insert(start, backward_op("fill_zeros_like", name, zeros).at(made[start]))
+
+
+def fill_missing_gradients(ops: list[Operator], grad_of: dict[str, str]) -> list[Operator]:
+    """A gradient that an operator reads and nobody makes is zero: ``fill_zeros_like`` right before the reader.
+
+    An operator with one output is on the path because the gradient of that output is made.
+    """
+    unmade = set(grad_of)
+    out: list[Operator] = []
+    for op in ops:
+        for names in op.inputs.values():
+            for name in names:
+                if name in unmade:
+                    out.append(backward_op("fill_zeros_like", grad_of[name], name).at(op))
+                    unmade.remove(name)
+        out.append(op)
+        for names in op.outputs.values():
+            for name in names:
+                unmade.discard(name)
+    return out
+
+
+def outputs_of(ops: Ops) -> list[str]:
+    """The names that operators write, in their order."""
+    return [*chain.from_iterable(names for op in ops for names in op.outputs.values())]
+
+
+def written_twice(names: list[str]) -> set[str]:
+    """The names that stand there more than once."""
+    if len(set(names)) == len(names):
+        return set()
+    return {name for name, count in Counter(names).items() if count > 1}
+
+
+# -- Values that are gone: a grad op that reads what a later operator has overwritten is an error when it is built
+
+
+def check_overwritten(block: Block, ops: Ops) -> None:
+    """A value that a grad op reads must still be there: an error that names both operators if it was overwritten."""
+    last = _overwritten(block)
+    if not last:
+        return
+    position = {id(op): k for k, op in enumerate(block.ops)}
+    for op in ops:
+        source = op.copy_of or op.forward_op
+        at = position.get(id(source))
+        if source is None or at is None:
+            continue
+        for name in op.reads or ():
+            k = last.get(name, -1)
+            if k > at or (k == at and name in source.input_names):
+                writer = block.ops[k]
+                what = (
+                    f"{op.type} needs the value that {name!r} had at #{at} {source.type}, but #{k} "
+                )
+                what += f"{writer.type} overwrites it.\n  read at {source.source_line}\n"
+                what += f"  overwritten at {writer.source_line}\n  repair: {repair(writer)}"
+                raise ProgramError(what)
+
+
+def repair(writer: Operator) -> str:
+    """What to do about an operator that overwrites a value that gradients need."""
+    if writer.role == "optimize":
+        how = "pairs = static.append_backward(loss), then optimizer.apply_gradients(pairs)"
+        return f"append all backward parts before the first update: {how}"
+    return f"give the result of {writer.type} a name of its own"
+
+
+def _overwritten(block: Block) -> dict[str, int]:
+    """The names that hold several values in a block, with the operator that wrote the last one."""
+    written = outputs_of(block.ops)
+    repeated = written_twice(written)
+    for name in written:
+        var = block.vars.get(name)
+        if var is None or var.is_data or var.persistable:
+            repeated.add(name)
+    repeated.discard(EMPTY)
+    if not repeated:
+        return {}
+    return {n: k for k, op in enumerate(block.ops) for n in op.output_names if n in repeated}
+
+
+# -- Recomputation: keep the checkpoints, compute the other forward values once more in the backward part
+#
+# Checkpoints cut the forward operators into segments.  Before the grad ops of a segment stand copies of those of its
+# operators whose values they read, under the names ``v@RECOMPUTE``; after the last checkpoint all values are still
+# there.  The copies compute the same from the same, so gradients stay equal to the last bit.
+
+
+def recompute_segments(
+    block: Block, ops: list[Operator], checkpoints: Iterable[Any]
+) -> list[Operator]:
+    """The raw grad ops, with recomputing operators before each segment's.  Errors: `ProgramError`."""
+    kept = _names(block, checkpoints)
+    segment, number = dict[int, int](), 0  # operator → its segment, which ends with a checkpoint
+    writers = defaultdict[str, list[Operator]](list)
+    for op in block.ops:
+        segment[id(op)] = number
+        number += not kept.isdisjoint(op.output_names)
+        for name in op.output_names:
+            writers[name].append(op)
+    last = max(segment.values(), default=0)
+    maker = {
+        n: made[0] for n, made in writers.items() if n not in kept and _is_remade(block, n, made)
+    }
+    of = [segment.get(id(op.copy_of or op.forward_op), last) for op in ops]
+    read = defaultdict[int, list[str]](list)  # segment → what its grad ops read
+    for op, number in zip(ops, of, strict=True):
+        read[number] += op.reads or ()
+    fresh: dict[int, set[str]] = {last: set()}  # segment → the names that are computed again
+    out: list[Operator] = []
+    for op, number in zip(ops, of, strict=True):
+        if number not in fresh:
+            needed = set[int]()
+            for name in read[number]:  # which grows on the way
+                made = maker.get(name)
+                if made is not None and segment[id(made)] == number and id(made) not in needed:
+                    needed.add(id(made))
+                    read[number] += made.input_names
+            fresh[number] = {n for n, made in maker.items() if id(made) in needed}
+            out += [_copy(made, fresh[number]) for made in block.ops if id(made) in needed]
+        if number != last:
+            _redirect(op, fresh[number])
+        out.append(op)
+    return out
+
+
+def _names(block: Block, checkpoints: Iterable[Any]) -> set[str]:
+    names = [name_of(item, "checkpoints") for item in several(checkpoints)]
+    for name in names:
+        if name not in block.vars:
+            what = f"checkpoints names {name!r}, which is no variable of block {block.idx}"
+            raise wrong(f"{what}{did_you_mean(name, block.vars)}")
+    return set(names)
+
+
+def _is_remade(block: Block, name: str, writers: list[Operator]) -> bool:
+    """Whether a value can be computed again: one operator without blocks made it, for this run only."""
+    var = block.vars.get(name)
+    lasting = var is None or var.persistable or var.is_data
+    return len(writers) == 1 and writers[0].type not in CONTROL and not lasting
+
+
+def _copy(op: Operator, fresh: set[str]) -> Operator:
+    copy = op.copy()
+    copy.role, copy.copy_of = "backward", op
+    _redirect(copy, fresh)
+    copy.reads = tuple(n for n in op.input_names if n not in fresh)
+    copy.outputs = {s: [again(n) for n in names] for s, names in copy.outputs.items()}
+    return copy
+
+
+def _redirect(op: Operator, fresh: set[str]) -> None:
+    """Let an operator read the values that were computed again."""
+    op.reads = tuple(n for n in op.reads or () if n not in fresh)
+    for slot, names in op.inputs.items():
+        op.inputs[slot] = [again(n) if n in fresh else n for n in names]
+
+
+# -- Backward operators on their way into a block: casts where dtypes are mixed, variables, clips, callbacks
+#
+# A gradient has the dtype of its variable: ``float32 * float64`` is float64, and so is what the rule gives for both
+# factors, so a ``cast`` follows.
+
+
+# -- into the block ------------------------------------------------------------------------
+
+Callback = Callable[[Block, ByName], None]
+
+
+def append_to_block(
+    block: Block, ops: Ops, grad_of: dict[str, str], callbacks: Sequence[Callback] | None
+) -> None:
+    """Append the operators; each gradient variable is created with the shape and dtype of its variable."""
+    context: ByName = {"grad_to_var": grad_of}
+    clips = block.program.error_clips
+    append = block.ops.append
+    for op in with_casts(block, ops, grad_of) if several_dtypes(block) else ops:
+        if op.type != "given":  # what a grad block is handed stands there already
+            declare_outputs(block, op, grad_of)
+            append(op)
+        if clips:
+            block.ops += error_clips(block, op, grad_of)
+        if callbacks and op.type != "given":
+            context["op"] = op
+            with block.program.role_guard("backward"):
+                for callback in callbacks:
+                    callback(block, context)
+    block.program.changed()
+
+
+def error_clips(block: Block, op: Operator, grad_of: dict[str, str]) -> list[Operator]:
+    """Clips in place for the gradients that an operator completes, where their variables ask for it."""
+    clips = []
+    for name in op.output_names:
+        limits = block.program.error_clips.get(grad_of.get(name, ""))
+        if limits is not None:
+            attrs = {"min": limits[0], "max": limits[1]}
+            clips.append(Operator("clip", {"x": [name]}, {"out": [name]}, attrs, op.role).at(op))
+    return clips
+
+
+def declare_outputs(block: Block, op: Operator, grad_of: dict[str, str]) -> None:
+    """Note what a backward operator writes; create the variables that do not exist in this block."""
+    variables, written = block.vars, block.written
+    unknown = []
+    for names in op.outputs.values():
+        for name in names:
+            if name not in variables:
+                base = grad_of.get(name) or grad_of.get(whole(name), "")
+                like = variables[base] if base in variables else block.find_var(base)
+                if like is None:
+                    unknown.append(name)
+                    continue
+                variables[name] = plain_variable(block, name, like.shape, like.dtype, False)
+            written.add(name)
+    if unknown and unknown != [EMPTY] * len(unknown):
+        infer_outputs(block, op)
+        written.update(unknown)
+        written.discard(EMPTY)
+
+
+def several_dtypes(block: Block) -> bool:
+    """Whether floating-point values of more than one dtype can be named in a block."""
+    seen = {v.dtype for b in block.lookup() for v in b.vars.values() if v.dtype.kind == "f"}
+    return len(seen) > 1
+
+
+def with_casts(
+    block: Block, ops: Iterable[Operator], grad_of: dict[str, str]
+) -> Iterator[Operator]:
+    """The operators, each followed by the casts that its gradients need.
+
+    It asks for the types of what an operator reads when that operator's turn has come: then they are declared.
+
+    >>> import numpy as np
+    >>> from minigrad import static
+    >>> prog = static.Program()
+    >>> with static.program_guard(prog):
+    ...     w, v = static.parameter("w", np.float32(3.0)), static.data("v", [], "float64")
+    ...     pairs = static.append_backward(w * v)
+    >>> prog.global_block().ops[-2:]
+    [w@GRAD@CAST = mul_grad(y=v, out_grad=mul_0@GRAD), w@GRAD = cast(w@GRAD@CAST, dtype='float32')]
+    """
+    for op in ops:
+        casts, wide = [], _read(block, op)
+        for names in op.outputs.values():
+            for j, name in enumerate(names):
+                like = block.find_var(grad_of.get(whole(name), ""))
+                if like is not None and wide is not None and like.dtype != wide:
+                    names[j] = wider = before_cast(name)
+                    block.vars[wider] = plain_variable(block, wider, like.shape, wide, False)
+                    cast = backward_op("cast", wider, name, {"dtype": like.dtype.name})
+                    casts.append(cast.at(op))
+        yield op
+        yield from casts
+
+
+def _read(block: Block, op: Operator) -> DType | None:
+    """The widest floating-point dtype that an operator reads, in which it computes; None where that does not matter."""
+    if op.type in ("cast", "cast_grad") or op.type in CONTROL:
+        return None
+    dtypes = [block.var(n).dtype for n in op.input_names if n != EMPTY]
+    dtypes = [dtype for dtype in dtypes if dtype.kind == "f"]
+    return np.result_type(*dtypes) if dtypes else None
