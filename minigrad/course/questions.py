@@ -17,7 +17,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad import nets, static
-from minigrad.nets.operators import places
+from minigrad.nets.backward import places
 
 
 @dataclass(frozen=True)

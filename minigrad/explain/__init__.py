@@ -1,11 +1,9 @@
 """Explaining gradients: in comes a value of either engine, out comes how its gradient was made, or why there is none.
 
-why            `mg.why`: which engine answers
-explanation    what was found, and how it reads
-paths          every way along the edges, with its share; where a gradient becomes 0, NaN, infinite, small, large
+why            `mg.why`: which engine answers; the engines of the course
+paths          every way along the edges, with its share, as text; where one becomes 0, NaN, infinite, small, large
 rerun          backward once more on remembered values: what every node gave
 pytorch        Tensors, modules and optimizers of PyTorch
 source_cuts    where the user's code leaves the graph, read without running it
-linked         the engines of the course
 programs       the same for the Variables of a Program
 """

@@ -13,8 +13,7 @@ from ..static.program.operator import Operator
 from ..static.program.program import BackwardCall
 from ..static.program.variable import Variable
 from ..static.run.scope import Scope, Step
-from .explanation import Explanation, because
-from .paths import Flow, forward_trouble, size_of, trouble
+from .paths import Explanation, Flow, because, forward_trouble, size_of, trouble
 
 MOST_PATHS = 8
 

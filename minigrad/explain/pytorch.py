@@ -26,8 +26,19 @@ from ..viz.adapters.torch_facts import (
     tensor_names,
     title,
 )
-from .explanation import USE, Explanation, Explanations, because
-from .paths import advice, count_paths, difference, flows, size_of, traced, uses
+from .paths import (
+    USE,
+    Explanation,
+    Explanations,
+    advice,
+    because,
+    count_paths,
+    difference,
+    flows,
+    size_of,
+    traced,
+    uses,
+)
 from .source_cuts import Code, Cut, code_around, code_of, cuts, users
 
 _FREED = "second time"

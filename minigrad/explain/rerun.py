@@ -12,8 +12,7 @@ from ..eager import backward
 from ..eager.function import FunctionNode
 from ..eager.grad_fn import FEW_BYTES, FREED, AccumulateGrad, Node, unpack
 from ..eager.inplace import last_change
-from .explanation import as_array
-from .paths import walked
+from .paths import as_array, walked
 
 MOST_ELEMENTS = 100_000  #: of larger arrays nothing is computed again
 

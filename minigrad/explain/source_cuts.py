@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..errors import source_line
-from .explanation import table
+from .paths import table
 
 _DEPTH = 4  # functions that call each other
 _LIBRARIES = ("torch", "numpy", "minigrad")  # their code cuts nothing by mistake

@@ -1,16 +1,24 @@
 """Backward of operators and nets: the design before Programs, kept runnable.
 
-operators    operators, nets, and the scopes they run in
-backward     the grad operator of each: of a net, a net in reverse
-rnn          a step net, run once per element of a sequence
+backward     operators, nets and the scopes they run in; the grad operator of each; a step net, run once per element
 """
 
 from __future__ import annotations
 
 from ..errors.calls import check_functions
-from .backward import Backward, added_gradients, build_grad_op, copied_inputs, fc, grad_type  # noqa: F401
-from .operators import NetOp, Operator, Scope
-from .rnn import RnnGradOp, RnnOp
+from .backward import (  # noqa: F401
+    Backward,
+    NetOp,
+    Operator,
+    RnnGradOp,
+    RnnOp,
+    Scope,
+    added_gradients,
+    build_grad_op,
+    copied_inputs,
+    fc,
+    grad_type,
+)
 
 __all__ = ["Backward", "NetOp", "Operator", "RnnGradOp", "RnnOp", "Scope", "build_grad_op", "fc"]
 check_functions(globals(), __all__)

@@ -18,17 +18,353 @@ fc_grad:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..errors import ProgramError, describe, did_you_mean, wrong
-from ..grad_names import EMPTY, GRAD, ZERO
+import numpy as np
+
+from ..errors import ProgramError, describe, did_you_mean, user_frame, wrong
+from ..grad_names import EMPTY, GRAD, SCOPES, ZERO
 from ..static.backward.grad_ops import Plan, plan_of
 from ..static.backward.passes import rename_writers
-from ..static.program.arguments import several
-from ..static.program.op_info import op_info
-from .operators import NetOp, Operator, Slots, names, places
-from .rnn import RnnGradOp, RnnOp
+from ..static.program import operator as static_operator
+from ..static.program.arguments import check_operator, several, slots_of
+from ..static.program.op_info import bind_slots, op_info
+from ..static.run.kernels import refused, run_grad_op, run_kernel
+
+Slots = dict[str, list[str]]
+Given = Mapping[str, str | Sequence[str]]
+
+
+class Scope(dict[str, Any]):
+    """Names and their values; a name that is not here is looked up in ``parent``.
+
+    >>> step = Scope({"h": 2.0}, parent=Scope({"W": 3.0}))
+    >>> step["h"], step["W"]
+    (2.0, 3.0)
+    """
+
+    def __init__(self, values: Mapping[str, Any] | None = None, parent: Any = None) -> None:
+        super().__init__(values or {})
+        self.parent = parent
+
+    def __missing__(self, name: str) -> Any:
+        if self.parent is None:
+            raise KeyError(name)
+        return self.parent[name]
+
+
+def names(slots: Mapping[str, Iterable[str]]) -> list[str]:
+    """All names in a map of slots, in order."""
+    return [name for listed in slots.values() for name in listed]
+
+
+# -- operators ---------------------------------------------------------------------------------
+
+
+class Operator(static_operator.Operator):
+    """One operation, written down: ``Operator("mul", {"x": "a", "y": "b"}, {"out": "c"})``.
+
+    A slot is given one name or a list of names; what it knows of itself is what an operator of a Program knows.
+    Errors: `ProgramError` for an unknown type, slot or attr, with the nearest known one, and for a
+    missing name.
+
+    >>> scope = Scope({"a": 2.0, "b": 3.0})
+    >>> Operator("mul", {"x": "a", "y": "b"}, {"out": "c"}).run(scope)
+    >>> float(scope["c"])
+    6.0
+    """
+
+    forward: Operator | None = None  #: what the result of `Backward` is the backward of
+
+    def __init__(
+        self, type: str, inputs: Given, outputs: Given, attrs: Mapping[str, Any] | None = None
+    ) -> None:
+        self._begin(type, attrs)
+        self.inputs = slots_of(inputs)
+        self.outputs = slots_of(outputs)
+        info = op_info(str(type))
+        bind_slots(info, self.inputs, self.outputs, self.attrs)
+        if not info.is_grad or info.forward is None:  # which may write one name twice
+            check_operator(info, self)
+        for slot in info.outputs:
+            if slot not in self.outputs and not info.is_grad:
+                raise wrong(f"{type} needs a name for its output {slot!r}", f'{{{slot!r}: "c"}}')
+
+    def _begin(self, type: str, attrs: Mapping[str, Any] | None = None) -> None:
+        """What every operator has besides its slots, the user's line among it."""
+        self.type, self.attrs, self.role = type, dict(attrs or {}), "forward"
+        self.forward_op = self.copy_of = self._reads = None
+        frame = user_frame(3)
+        self.code, self.lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
+
+    def run(self, scope: Any) -> None:
+        """Read the inputs by name, compute, write the outputs by name.
+
+        ``scope`` is a `Scope`, a dictionary, or an executor's scope.
+        Errors: `ProgramError` that names the input without value, or says what the kernel refused.
+        """
+        slots = {s: [read(scope, n, self) for n in listed] for s, listed in self.inputs.items()}
+        try:
+            for slot, values in self._compute(slots).items():
+                if len(values) != len(self.outputs[slot]):
+                    raise ValueError(f"{len(values)} values for {len(self.outputs[slot])} names")
+                for name, value in zip(self.outputs[slot], values, strict=True):
+                    write(scope, name, value)
+        except (ValueError, TypeError, IndexError, ArithmeticError) as error:
+            raise refused(self, slots, error, line=self.source_line) from error
+
+    def _compute(self, slots: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        """From values by input slot to values by output slot: the kernel, or the gradient rules."""
+        info = op_info(self.type)
+        p: Any = info.forward
+        if info.is_grad:
+            asked = {slot for slot, listed in self.outputs.items() if {*listed} - {EMPTY}}
+            return run_grad_op(p, slots, self.attrs, asked)
+        values = run_kernel(p, slots, self.attrs)
+        return dict(
+            zip(p.outputs, [values] if p.list_output else [[v] for v in values], strict=True)
+        )
+
+
+def read(scope: Any, name: str, reader: Any = "") -> Any:
+    """The value of a name.  Errors: `ProgramError` with the names that have one."""
+    try:
+        value = scope[name]
+    except KeyError:
+        known = scope if isinstance(scope, Mapping) else scope.values
+        hint = f"; give it before the run: scope[{name!r}] = …"
+        hint = hint if name.endswith(GRAD) else did_you_mean(name, known)
+        message = f"{name!r} has no value in this scope{hint}\n  read by {reader}"
+        raise ProgramError(message) from None
+    return np.asarray(getattr(value, "_data", value)) if not isinstance(value, list) else value
+
+
+def write(scope: Any, name: str, value: Any) -> None:
+    """Set the value of a name in this scope, not in its parents; ``@EMPTY@`` is dropped."""
+    if name != EMPTY:
+        (scope if isinstance(scope, dict) else scope.values)[name] = value
+
+
+class NetOp(Operator):
+    """An operator that holds operators and runs them in order: ``NetOp(ops, "fc")``.
+
+    ``outputs["out"]`` are the names that leave the net: the given ones, else those not read in it.
+
+    >>> ops = [Operator("exp", {"x": "a"}, {"out": "b"}), Operator("exp", {"x": "b"}, {"out": "c"})]
+    >>> NetOp(ops).outputs
+    {'out': ['c'], 'inner': ['b']}
+    """
+
+    def __init__(
+        self, ops: Iterable[Operator], name: str = "net", outputs: Iterable[str] | None = None
+    ) -> None:
+        self._begin(name)
+        self.ops, self.name = list(ops), name
+        for op in self.ops:
+            if not isinstance(op, Operator):
+                what = f"a net holds operators and nets, not {describe(op)}"
+                raise wrong(what, 'NetOp([Operator("exp", {"x": "a"}, {"out": "b"})])')
+        self.leaving = None if outputs is None else list(outputs)
+        written = {n for _, op in places(self) for n in names(op.outputs)}
+        for n in self.leaving or ():
+            if n not in written:
+                hint = did_you_mean(n, written)
+                raise wrong(f"no operator of the net {name!r} writes its output {n!r}{hint}")
+
+    @property
+    def inputs(self) -> Slots:  # type: ignore[override]
+        """What the net reads and nobody in it has written before."""
+        written, needed = {EMPTY}, dict[str, None]()
+        for _, op in places(self):
+            needed |= {name: None for name in names(op.inputs) if name not in written}
+            written |= set(names(op.outputs))
+        return {"x": list(needed)}
+
+    @property
+    def outputs(self) -> Slots:  # type: ignore[override]
+        """What the net writes: names that leave it, and names that stay inside."""
+        written: dict[str, None] = {}
+        inside: set[str] = set()
+        for _, op in places(self):
+            written |= dict.fromkeys(n for n in names(op.outputs) if n != EMPTY)
+            inside |= {*names(op.inputs), *op.outputs.get("scopes", ())}
+        out = [n for n in written if n not in inside] if self.leaving is None else self.leaving
+        return {"out": out, "inner": [n for n in written if n not in set(out)]}
+
+    def run(self, scope: Any) -> None:
+        """Run every operator in order, those of nets inside included."""
+        for _, op in places(self):
+            op.run(scope)
+
+    def __repr__(self) -> str:
+        lines, waiting = [], [(0, self)]
+        while waiting:
+            depth, op = waiting.pop()
+            inner = getattr(op, "ops", None)
+            lines.append("    " * depth + (repr(op) if inner is None else f"{op.type}:"))
+            waiting += [(depth + 1, each) for each in reversed(inner or ())]
+        return "\n".join(lines)
+
+
+def places(net: NetOp) -> Iterator[tuple[NetOp, Operator]]:
+    """(the net it stands in, operator) for every operator that computes, in order."""
+    waiting = [(net, op) for op in reversed(net.ops)]
+    while waiting:
+        home, op = waiting.pop()
+        if isinstance(op, NetOp):
+            waiting += [(op, inner) for inner in reversed(op.ops)]
+        else:
+            yield home, op
+
+
+class RnnOp(Operator):
+    """A step net over time.
+
+    ``sequences``   name in the step → the sequence whose elements (first axis) it takes
+    ``memories``    name at the start of a step → (name at its end, name of the first value)
+    ``outputs``     name in the step → name of all its values, stacked
+    ``last``        name at the end of a step → name of its last value
+
+    What else the step net reads is shared by all steps.
+    Errors: `ProgramError` for names the step net does not have; at the run for sequences of
+    different lengths.
+
+    >>> step = NetOp([Operator("add", {"x": "h_pre", "y": "x"}, {"out": "h"})], "step")
+    >>> scope = Scope({"xs": np.array([1.0, 2.0, 3.0]), "h0": 0.0})
+    >>> RnnOp(step, {"x": "xs"}, {"h_pre": ("h", "h0")}, {"h": "hs"}, {"h": "hT"}).run(scope)
+    >>> scope["hs"], float(scope["hT"])
+    (array([1., 3., 6.]), 6.0)
+    """
+
+    def __init__(
+        self,
+        stepnet: NetOp,
+        sequences: Mapping[str, str],
+        memories: Mapping[str, tuple[str, str]],
+        outputs: Mapping[str, str],
+        last: Mapping[str, str] | None = None,
+    ) -> None:
+        self._begin("rnn")
+        stepnet = stepnet if isinstance(stepnet, NetOp) else NetOp([stepnet], "step")
+        self.stepnet = stepnet
+        self.sequences, self.stacked, self.last = dict(sequences), dict(outputs), dict(last or {})
+        self.starts = {pre: start for pre, (_, start) in memories.items()}
+        self.memories = tuple((pre, now) for pre, (now, _) in memories.items())
+        reads = stepnet.inputs["x"]
+        writes = [n for _, op in places(stepnet) for n in names(op.outputs)]
+        nows = [now for _, now in self.memories]
+        self._check("reads", (*self.sequences, *self.starts), reads)
+        self._check("writes", (*nows, *self.stacked), writes)
+        self._check("carries on", self.last, nows)
+        if not self.sequences:
+            what = "an RnnOp needs a sequence: its length is the number of steps"
+            raise wrong(what, 'sequences={"x": "xs"}: x in a step, xs outside')
+        shared = [n for n in reads if n not in self.sequences and n not in self.starts]
+        outside = [*self.sequences.values()], [*self.starts.values()], shared
+        self.inputs = dict(zip(("x", "start", "shared"), outside, strict=True))
+        out, ends = [*self.stacked.values()], [*self.last.values()]
+        self.outputs = {"out": out, "last": ends, "scopes": [(out + ends + ["rnn"])[0] + SCOPES]}
+
+    def _check(self, verb: str, wanted: Any, known: list[str]) -> None:
+        for name in wanted:
+            if name not in known:
+                hint = did_you_mean(name, known)
+                raise wrong(f"the step net {self.stepnet.type!r} never {verb} {name!r}{hint}")
+
+    def run(self, scope: Any) -> None:
+        """Run the step net once per element; keep every step's scope."""
+        sequences = [read(scope, name, self) for name in self.inputs["x"]]
+        lengths = dict(zip(self.inputs["x"], map(len, sequences), strict=True))
+        if len({*lengths.values()}) > 1:
+            what = f"sequences of an RnnOp must be equally long, not {lengths}"
+            raise wrong(what, "cut or fill them up to one length")
+        state = {pre: read(scope, start, self) for pre, start in self.starts.items()}
+        empty = {now: np.shape(state[pre]) for pre, now in self.memories}
+        steps = []
+        for elements in zip(*sequences, strict=True):
+            own = dict(zip(self.sequences, elements, strict=True))
+            step = Scope({**own, **state}, parent=scope)
+            self.stepnet.run(step)
+            state = {pre: step[now] for pre, now in self.memories}
+            steps.append(step)
+        for inner, outer in self.stacked.items():
+            none = np.zeros((0, *empty.get(inner, ())))
+            write(scope, outer, np.stack([step[inner] for step in steps]) if steps else none)
+        for pre, now in self.memories:
+            if now in self.last:
+                write(scope, self.last[now], state[pre])
+        write(scope, self.outputs["scopes"][0], steps)
+
+    @property
+    def carried(self) -> list[str]:
+        """Names of a step whose gradients come from outside it: outputs and ends of memories."""
+        return list(dict.fromkeys([*self.stacked, *(now for _, now in self.memories)]))
+
+
+class RnnGradOp(Operator):
+    """Run the backward step net in the scopes of the steps, last step first.
+
+    Gradients of memories go from step to step; those of shared names are summed over the steps.
+    ``seeds``: name in the step → name under which its gradient is given to the backward step net.
+
+    >>> from minigrad.nets import Backward
+    >>> step = NetOp([Operator("add", {"x": "h_pre", "y": "x"}, {"out": "h"})], "step")
+    >>> rnn = RnnOp(step, {"x": "xs"}, {"h_pre": ("h", "h0")}, {"h": "hs"}, {"h": "hT"})
+    >>> Backward(rnn).outputs["start_grad"]
+    ['h0@GRAD']
+    """
+
+    def __init__(self, rnn: RnnOp, stepnet: NetOp, seeds: Mapping[str, str]) -> None:
+        self._begin("rnn_grad")
+        self.at(rnn)
+        self.rnn, self.stepnet, self.seeds = rnn, stepnet, dict(seeds)
+        self.forward_op, self.memories = rnn, rnn.memories
+        self.inputs = {slot: list(rnn.inputs[slot]) for slot in ("x", "start", "shared")}
+        self.inputs["scopes"] = list(rnn.outputs["scopes"])
+        for slot in ("out", "last"):
+            self.inputs[slot + "_grad"] = [name + GRAD for name in rnn.outputs[slot]]
+        written = {n for _, op in places(stepnet) for n in names(op.outputs)}
+        given = {**rnn.sequences, **{name: name for name in rnn.inputs["shared"]}}
+        made = {n: v + GRAD if n + GRAD in written else EMPTY for n, v in given.items()}
+        self.outputs = {
+            "x_grad": [made[n] for n in rnn.sequences],
+            "start_grad": [v + GRAD for v in rnn.inputs["start"]],
+            "shared_grad": [made[n] for n in rnn.inputs["shared"]],
+        }
+
+    def run(self, scope: Any) -> None:
+        """Walk the steps backwards."""
+        rnn, steps = self.rnn, read(scope, self.inputs["scopes"][0], self)
+
+        def values(slot: str) -> list[Any]:
+            return [read(scope, name, self) for name in self.inputs[slot]]
+
+        from_outside = dict(zip(rnn.stacked, values("out_grad"), strict=True))
+        ends = dict(zip(rnn.last, values("last_grad"), strict=True))
+        state = dict(zip(rnn.starts, map(_zeros, values("start")), strict=True))
+        state = {pre: ends.pop(now, state[pre]) for pre, now in rnn.memories}  # each end once
+        total = dict(zip(rnn.inputs["shared"], map(_zeros, values("shared")), strict=True))
+        elements = dict(zip(rnn.sequences, map(_zeros, values("x")), strict=True))
+        for t in reversed(range(len(steps))):
+            step = steps[t]
+            for name, seed in self.seeds.items():
+                parts = [state[pre] for pre, now in rnn.memories if now == name]
+                parts += [from_outside[name][t]] if name in from_outside else []
+                write(step, seed, sum(parts[1:], start=parts[0]))
+            self.stepnet.run(step)
+            state = {pre: step.get(pre + GRAD, _zeros(step[pre])) for pre in state}
+            total = {name: v + step.get(name + GRAD, 0.0) for name, v in total.items()}
+            for name, rows in elements.items():
+                rows[t] = step.get(name + GRAD, 0.0)
+        for slot, values_of in (("x", elements), ("start", state), ("shared", total)):
+            for name, v in zip(self.outputs[slot + "_grad"], values_of.values(), strict=True):
+                write(scope, name, v)
+
+
+def _zeros(value: Any) -> Any:
+    return np.zeros(np.shape(value), np.result_type(value, np.float16))
+
 
 # -- an operator → its grad op, in four processes ------------------------------------------------
 

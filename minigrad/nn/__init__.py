@@ -19,40 +19,12 @@ from typing import Any
 
 from ..errors.calls import check_functions
 from ..errors.other_libraries import TABLES, missing
-from .layers import (
-    ELU,
-    GELU,
-    AvgPool2d,
-    BatchNorm,
-    Conv2d,
-    ConvTranspose2d,
-    Dropout,
-    Embedding,
-    Flatten,
-    Identity,
-    LayerNorm,
-    LeakyReLU,
-    Linear,
-    LogSoftmax,
-    MaxPool2d,
-    ReLU,
-    Sequential,
-    Sigmoid,
-    SiLU,
-    Softmax,
-    Softplus,
-    Tanh,
-)
+from . import layers as _layers
+from .layers import *  # noqa: F403
 from .module import Module, Parameter, StateError
-from .sequences import GRU, LSTM, RNN, MultiHeadAttention
 from .storage import load, save
 
-__all__ = [
-    "ELU", "GELU", "GRU", "LSTM", "RNN", "AvgPool2d", "BatchNorm", "Conv2d", "ConvTranspose2d",
-    "Dropout", "Embedding", "Flatten", "Identity", "LayerNorm", "LeakyReLU", "Linear", "LogSoftmax",
-    "MaxPool2d", "Module", "MultiHeadAttention", "Parameter", "ReLU", "Sequential", "SiLU",
-    "Sigmoid", "Softmax", "Softplus", "StateError", "Tanh", "load", "save",
-]  # fmt: skip
+__all__ = [*_layers.__all__, "Module", "Parameter", "StateError", "load", "save"]
 check_functions(globals(), __all__)
 
 

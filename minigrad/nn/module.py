@@ -21,7 +21,7 @@ from ..eager.tensor import Tensor, tensor
 from ..errors import DTypeError, MinigradError, refusal
 from ..errors.calls import checked_constructor, misfit
 from ..errors.other_libraries import TABLES, missing
-from ..optim.checks import fitting_state
+from ..optim.optimizers import fitting_state
 from ..primitives.values import Operators
 
 

@@ -18,36 +18,9 @@ from typing import Any
 
 from ..errors.calls import check_functions
 from ..errors.other_libraries import TABLES, missing
-from .optimizers import (
-    SGD,
-    Adagrad,
-    Adam,
-    AdamW,
-    Optimizer,
-    RMSprop,
-    clip_by_global_norm,
-    clip_by_norm,
-    clip_by_value,
-)
-from .schedules import (
-    CosineAnnealingLR,
-    ExponentialLR,
-    LambdaLR,
-    LinearLR,
-    MultiStepLR,
-    StepLR,
-    cosine,
-    exponential,
-    linear,
-    step_decay,
-    warmup,
-)
+from .optimizers import *  # noqa: F403
+from .optimizers import __all__
 
-__all__ = [
-    "SGD", "Adagrad", "Adam", "AdamW", "CosineAnnealingLR", "ExponentialLR", "LambdaLR", "LinearLR",
-    "MultiStepLR", "Optimizer", "RMSprop", "StepLR", "clip_by_global_norm", "clip_by_norm",
-    "clip_by_value", "cosine", "exponential", "linear", "step_decay", "warmup",
-]  # fmt: skip
 check_functions(globals(), __all__)
 
 

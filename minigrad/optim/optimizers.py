@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from math import cos, pi
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,402 @@ import numpy as np
 from .. import ops
 from ..atomic import set_all
 from ..eager.tensor import Tensor, wrap
-from ..errors import ArgumentError, GradError, MinigradError, ProgramError, describe, refusal
+from ..errors import (
+    ArgumentError,
+    DTypeError,
+    GradError,
+    MinigradError,
+    ProgramError,
+    ShapeError,
+    describe,
+    did_you_mean,
+    refusal,
+)
 from ..errors.calls import checked_constructor
 from ..errors.other_libraries import TABLES, missing
 from ..primitives.registry import REGISTRY
-from .checks import check_number, check_options, fitting_state, group_of
-from .schedules import Rate
+
+__all__ = [
+    "SGD", "Adagrad", "Adam", "AdamW", "CosineAnnealingLR", "ExponentialLR", "LambdaLR", "LinearLR",
+    "MultiStepLR", "Optimizer", "RMSprop", "StepLR", "clip_by_global_norm", "clip_by_norm",
+    "clip_by_value", "cosine", "exponential", "linear", "step_decay", "warmup",
+]  # fmt: skip
+
+#: numbers of steps, which are above 0
+_STEPS = ("steps", "every", "step_size", "total_iters", "T_max")
+#: shares of what was before, which are below 1
+_SHARES = ("momentum", "mu", "beta1", "beta2", "rho")
+#: name → a value that makes sense
+ADVICE = {
+    "lr": "0.01, or a schedule: lr=optim.cosine(0.01, steps=1000)",
+    "rate": "0.1; an optimizer is given the schedule: SGD(model, lr=optim.cosine(0.1, steps=1000))",
+    "weight_decay": "0.0001",
+    "momentum": "0.9",
+    "mu": "0.9",
+    "beta1": "0.9",
+    "beta2": "0.999",
+    "rho": "0.99",
+    "epsilon": "1e-8",
+    "limit": "1.0",
+    **dict.fromkeys(_STEPS, "1000"),
+}
+
+
+def check_number(name: str, value: Any) -> None:
+    """A real number in the range that the name has.  Errors: `ArgumentError` that quotes it."""
+    real = isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
+    if name in _STEPS:
+        fits, wanted = real and value > 0, "of steps above 0"
+    elif name in _SHARES:
+        fits, wanted = real and 0 <= value < 1, "of at least 0 and below 1"
+    else:
+        fits, wanted = real and 0 <= value < float("inf"), "of at least 0"
+    if not fits:
+        what = f"{name} is {describe(value)}: give a number {wanted}"
+        raise refusal(what, f"{name}={ADVICE.get(name, '0.1')}", ArgumentError)
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Numbers from 0 on, those that share out below 1; a rate may be a schedule.  Errors: `ArgumentError`."""
+    for name, value in options.items():
+        if name in ADVICE and not (name == "lr" and callable(value)):
+            check_number(name, value)
+
+
+#: options of a group by the names that constructors have for them
+_NAMES = {"momentum": "mu", "nesterov": "use_nesterov"}
+
+
+def group_of(
+    group: Mapping[str, Any], defaults: Mapping[str, Any], trained: list[Tensor]
+) -> dict[str, Any]:
+    """A group of parameters with all its options.  Errors: `GradError` for what is no group, or trained already."""
+    advice = '[{"params": model.body}, {"params": model.head, "lr": 0.1}]'
+    if not isinstance(group, Mapping) or "params" not in group:
+        what = f"a group of parameters is a dictionary with 'params', not {describe(group)}"
+        raise refusal(what, advice, GradError)
+    options = {_NAMES.get(name, name): value for name, value in group.items() if name != "params"}
+    for name in options:
+        if name not in defaults:
+            known = [n for n in ("momentum", "nesterov", *defaults) if _NAMES.get(n, n) in defaults]
+            what = f"a group of parameters has no {name!r}{did_you_mean(name, known)}"
+            raise refusal(what, f"an option that all groups have: {advice}", ArgumentError)
+    params = leaves(group["params"])
+    if twice := [p for p in params if any(p is q for q in trained)]:
+        what = f"{twice[0].name or describe(twice[0])} stands in two groups of parameters"
+        raise refusal(what, "each parameter in one group", GradError)
+    whole = {"params": params, **defaults, **options}
+    check_options(whole)
+    return whole
+
+
+def leaves(parameters: Any) -> list[Tensor]:
+    """The Tensors of a module or a list; none for None.  Errors: `GradError`."""
+    if parameters is None:
+        return []
+    whole = hasattr(parameters, "parameters") and not isinstance(parameters, type)
+    values = parameters.parameters() if whole else parameters
+    if not isinstance(values, Iterable) or isinstance(values, type | Tensor):
+        what = f"parameters are Tensors or a module, not {_shown(parameters)}"
+        advice = "a list of Tensors" if isinstance(values, Tensor) else _repair(parameters)
+        raise refusal(what, advice, GradError)
+    tensors: dict[int, Tensor] = {}
+    for p in values.items() if isinstance(values, Mapping) else values:
+        if not isinstance(p, Tensor) or not p.is_leaf or not p.requires_grad:
+            what = f"a parameter is a leaf Tensor that requires grad, not {_shown(p)}"
+            raise refusal(what, _repair(p), GradError)
+        tensors[id(p)] = p
+    if not tensors:
+        advice = "a module with layers as attributes; frozen ones thaw by model.requires_grad_()"
+        advice = advice if whole else "a module, or a list; a generator gives its values once"
+        raise refusal("there are no parameters to train: the list is empty", advice, GradError)
+    return list(tensors.values())
+
+
+def _shown(value: Any) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else describe(value)
+
+
+def _repair(p: Any) -> str:
+    """What was meant by something that is no parameter."""
+    if isinstance(p, type):
+        return f"a module made of it: {p.__name__}(…)"
+    if isinstance(p, Tensor):
+        made = "the Tensors it was computed from; training changes what no op made"
+        leaf = "mg.tensor(…, requires_grad=True), nn.Parameter(…), or layer.requires_grad_()"
+        return leaf if p.is_leaf else made
+    if hasattr(p, "parameters"):
+        return (
+            "one module that holds them, nn.Sequential(a, b), or [*a.parameters(), *b.parameters()]"
+        )
+    if isinstance(p, tuple | dict):
+        return 'model.parameters(), which gives them without names; groups: [{"params": …}, …]'
+    if callable(p):
+        return "model.parameters(), called, or the model"
+    return "SGD(model, lr=0.1); nn.Parameter(values) makes a Tensor that training changes"
+
+
+def fitting_state(
+    owner: str, own: Mapping[str, Any], state: Any, error: type[MinigradError] = ShapeError
+) -> dict[str, np.ndarray[Any, Any]]:
+    """A state to take over, each value of the dtype that its owner has.  Errors: ``error``."""
+    if not isinstance(state, Mapping):
+        what = f"a state is a mapping from names to arrays, not {describe(state)}"
+        raise refusal(what, "load_state_dict(nn.load(path))", error)
+    for name in state:
+        if name not in own:
+            what = f"{owner} has no {name!r}{did_you_mean(name, own)}"
+            advice = "state.pop(name), or rename it: state[new] = state.pop(old)"
+            raise refusal(what, advice, error)
+    values = {}
+    for name, held in own.items():
+        if name not in state:
+            what = f"the state has no {name!r}{did_you_mean(name, state)}"
+            advice = "the state of one of the same kind; {**model.state_dict(), **state} keeps what the model has"
+            raise refusal(what, advice, error)
+        array = np.asarray(getattr(state[name], "_data", state[name]))
+        number = array.dtype.kind in "fiub" and np.can_cast(array.dtype, held.dtype, "same_kind")
+        if array.shape != held.shape or not number:
+            what = f"{name!r} is {describe(array)} in the state, expected {describe(held)}"
+            turned = held.shape != array.shape == held.shape[::-1]
+            hint = " (weights of PyTorch are transposed: weight.T)" * turned
+            raise refusal(what, f"the same parameters in the same sizes{hint}", error)
+        values[name] = array.astype(held.dtype)
+    return values
+
+
+Rate = float | Callable[[Any], Any]
+
+
+def exponential(rate: float, factor: float) -> Rate:
+    """``rate * factor ** count``.
+
+    >>> schedule = exponential(0.4, 0.5)
+    >>> [float(schedule(count)) for count in (0, 1, 2)]
+    [0.4, 0.2, 0.1]
+    """
+    check_number("rate", rate)
+    return lambda count: rate * ops.pow(factor, count)
+
+
+def step_decay(rate: float, every: int, factor: float = 0.1) -> Rate:
+    """Times ``factor`` after every ``every`` steps.
+
+    >>> schedule = step_decay(0.4, every=2, factor=0.5)
+    >>> [float(schedule(count)) for count in (0, 1, 2, 4)]
+    [0.4, 0.4, 0.2, 0.1]
+    """
+    check_number("rate", rate)
+    check_number("every", every)
+    return lambda count: rate * ops.pow(factor, ops.floor(count / every))
+
+
+def linear(rate: float, steps: int, end: float = 0.0) -> Rate:
+    """In a straight line from ``rate`` to ``end`` in ``steps`` steps, then constant.
+
+    >>> schedule = linear(0.4, steps=4)
+    >>> [float(schedule(count)) for count in (0, 2, 4, 9)]
+    [0.4, 0.2, 0.0, 0.0]
+    """
+    check_number("rate", rate)
+    check_number("steps", steps)
+    return lambda count: rate + (end - rate) * ops.minimum(count / steps, 1.0)
+
+
+def cosine(rate: float, steps: int, end: float = 0.0) -> Rate:
+    """Half a wave of the cosine from ``rate`` to ``end`` in ``steps`` steps, then constant.
+
+    >>> schedule = cosine(0.1, steps=10)
+    >>> [round(float(schedule(count)), 3) for count in (0, 5, 10, 20)]
+    [0.1, 0.05, 0.0, 0.0]
+    """
+
+    check_number("rate", rate)
+    check_number("steps", steps)
+
+    def schedule(count: Any) -> Any:
+        way = ops.minimum(count / steps, 1.0)
+        return end + (rate - end) * 0.5 * (1.0 + ops.cos(pi * way))
+
+    return schedule
+
+
+def warmup(rate: Rate, steps: int) -> Rate:
+    """Up to a rate, or to a schedule, in a straight line over the first ``steps`` steps.
+
+    >>> schedule = warmup(0.4, steps=4)
+    >>> [round(float(schedule(count)), 3) for count in (0, 1, 3, 9)]
+    [0.1, 0.2, 0.4, 0.4]
+    """
+
+    if not callable(rate):
+        check_number("rate", rate)
+    check_number("steps", steps)
+
+    def schedule(count: Any) -> Any:
+        full = rate(count) if callable(rate) else rate
+        return full * ops.minimum((count + 1.0) / steps, 1.0)
+
+    return schedule
+
+
+# -- schedulers: the same as objects, which set the rates of an optimizer -----------------------
+
+
+class LambdaLR:
+    """Sets each group's rate to its first one times ``lr_lambda(count)``; ``step()`` counts on, once an epoch or step.
+
+    ``lr_lambda`` may be a list, one function for each group.
+
+    >>> import minigrad as mg
+    >>> optimizer = mg.optim.SGD([mg.tensor(1.0, requires_grad=True)], lr=0.4)
+    >>> scheduler = LambdaLR(optimizer, lambda count: 1 / (1 + count))
+    >>> scheduler.step()
+    >>> optimizer.lr, scheduler.get_last_lr()
+    (0.2, [0.2])
+    """
+
+    def __init__(self, optimizer: Any, lr_lambda: Any) -> None:
+        groups = getattr(optimizer, "param_groups", None)
+        if groups is None:
+            what = f"a scheduler sets the rates of an optimizer, not of {describe(optimizer)}"
+            raise refusal(what, "optim.StepLR(optimizer, step_size=30)", DTypeError)
+        functions = lr_lambda if isinstance(lr_lambda, list | tuple) else [lr_lambda] * len(groups)
+        if len(functions) != len(groups) or not all(map(callable, functions)):
+            what = f"lr_lambda is {describe(lr_lambda)}, and there are {len(groups)} groups"
+            raise refusal(what, "a function, or a list with one for each group", ArgumentError)
+        if any(callable(group["lr"]) for group in groups):
+            what = "this optimizer has a schedule already: its lr is a function"
+            raise refusal(what, "lr=0.1, a number", ArgumentError)
+        self.optimizer, self.lr_lambdas, self.last_epoch = optimizer, list(functions), 0
+        self.base_lrs = [group["lr"] for group in groups]
+        self._set()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        checked_constructor(cls)
+
+    def rate(self, base: float, factor: Callable[[int], float]) -> float:
+        """The rate of a group, from its first one, at the present count."""
+        return base * factor(self.last_epoch)
+
+    def step(self) -> None:
+        """Count on and set the rates."""
+        self.last_epoch += 1
+        self._set()
+
+    def get_last_lr(self) -> list[float]:
+        """The rate of each group."""
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def state_dict(self) -> dict[str, Any]:
+        """The count and the first rates: ``nn.save`` can store it."""
+        return {"last_epoch": np.array(self.last_epoch), "base_lrs": np.array(self.base_lrs, float)}
+
+    def load_state_dict(self, state: Any) -> None:
+        """Go on where another scheduler of the same kind stopped."""
+        values = fitting_state(type(self).__name__, self.state_dict(), state)
+        self.last_epoch = int(values["last_epoch"])
+        self.base_lrs = values["base_lrs"].tolist()
+        self._set()
+
+    def _set(self) -> None:
+        rates = [self.rate(b, f) for b, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
+
+
+class StepLR(LambdaLR):
+    """Times ``gamma`` after every ``step_size`` steps.
+
+    >>> import minigrad as mg
+    >>> optimizer = mg.optim.SGD([mg.tensor(1.0, requires_grad=True)], lr=0.4)
+    >>> scheduler = StepLR(optimizer, step_size=1, gamma=0.5)
+    >>> scheduler.step()
+    >>> optimizer.lr
+    0.2
+    """
+
+    def __init__(self, optimizer: Any, step_size: int, gamma: float = 0.1) -> None:
+        check_number("step_size", step_size)
+        super().__init__(optimizer, lambda count: gamma ** (count // step_size))
+
+
+class MultiStepLR(LambdaLR):
+    """Times ``gamma`` at each count of ``milestones``.
+
+    >>> import minigrad as mg
+    >>> optimizer = mg.optim.SGD([mg.tensor(1.0, requires_grad=True)], lr=0.4)
+    >>> scheduler = MultiStepLR(optimizer, milestones=[1, 5], gamma=0.5)
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.2]
+    """
+
+    def __init__(self, optimizer: Any, milestones: Any, gamma: float = 0.1) -> None:
+        counts = [int(m) for m in milestones]
+        super().__init__(optimizer, lambda count: gamma ** sum(m <= count for m in counts))
+
+
+class ExponentialLR(LambdaLR):
+    """Times ``gamma`` at every step.
+
+    >>> import minigrad as mg
+    >>> optimizer = mg.optim.SGD([mg.tensor(1.0, requires_grad=True)], lr=0.4)
+    >>> scheduler = ExponentialLR(optimizer, gamma=0.5)
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.2]
+    """
+
+    def __init__(self, optimizer: Any, gamma: float) -> None:
+        check_number("gamma", gamma)
+        super().__init__(optimizer, lambda count: gamma**count)
+
+
+class LinearLR(LambdaLR):
+    """From ``start_factor`` to ``end_factor`` times the rate in a straight line of ``total_iters`` steps.
+
+    >>> import minigrad as mg
+    >>> optimizer = mg.optim.SGD([mg.tensor(1.0, requires_grad=True)], lr=0.4)
+    >>> scheduler = LinearLR(optimizer, start_factor=0.25, end_factor=0.75, total_iters=2)
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.2]
+    """
+
+    def __init__(
+        self,
+        optimizer: Any,
+        start_factor: float = 1 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+    ) -> None:
+        check_number("total_iters", total_iters)
+        rise = end_factor - start_factor
+        super().__init__(optimizer, lambda k: start_factor + rise * min(k / total_iters, 1.0))
+
+
+class CosineAnnealingLR(LambdaLR):
+    """Along a cosine to ``eta_min`` in ``T_max`` steps, and back in as many.
+
+    >>> import minigrad as mg
+    >>> optimizer = mg.optim.SGD([mg.tensor(1.0, requires_grad=True)], lr=0.4)
+    >>> scheduler = CosineAnnealingLR(optimizer, T_max=2)
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.2]
+    """
+
+    def __init__(self, optimizer: Any, T_max: int, eta_min: float = 0.0) -> None:
+        check_number("T_max", T_max)
+        self.eta_min = eta_min
+        super().__init__(optimizer, lambda count: (1 + cos(pi * count / T_max)) / 2)
+
+    def rate(self, base: float, factor: Callable[[int], float]) -> float:
+        """Down to ``eta_min`` instead of 0."""
+        return self.eta_min + (base - self.eta_min) * factor(self.last_epoch)
+
 
 Array = np.ndarray[Any, Any]
 Change = tuple[Any, str, Any]  #: of an attribute: object, name, value

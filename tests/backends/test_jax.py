@@ -15,8 +15,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn, optim, static
-from minigrad.backends.functional import Function, NumpySpace
-from minigrad.backends.lowering import lowered
+from minigrad.backends.lowering import Function, NumpySpace, lowered
 from minigrad.errors import ProgramError
 from tests.compiler.test_every_op import program_of
 from tests.ops.oracle import wanted

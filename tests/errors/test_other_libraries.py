@@ -327,8 +327,3 @@ def test_a_recipe_for_a_keyword_gives_the_numbers_that_are_meant(recipe, expecte
 
 def test_a_recipe_at_zero_has_the_value_of_the_limit():
     assert result(TABLES["minigrad"]["sinc"], x=np.array([0.0])).tolist() == [1.0]
-
-
-def test_the_registry_of_the_first_version_names_its_new_home():
-    with pytest.raises(ImportError, match=r"repair: from minigrad\.primitives\.registry import"):
-        from minigrad.registry import x  # noqa: F401

@@ -11,8 +11,7 @@ import minigrad as mg
 from minigrad import static
 from minigrad.errors import MinigradError
 from minigrad.nets import Backward
-from minigrad.nets.operators import NetOp, Operator
-from minigrad.nets.rnn import RnnOp
+from minigrad.nets.backward import NetOp, Operator, RnnOp
 from minigrad.primitives.registry import REGISTRY
 from minigrad.static.text.literals import from_plain
 from minigrad.viz.render import layout

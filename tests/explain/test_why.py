@@ -8,8 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad import nn, static
 from minigrad.errors import DTypeError
-from minigrad.explain.explanation import Explanation
-from minigrad.explain.paths import MOST_PATHS
+from minigrad.explain.paths import MOST_PATHS, Explanation
 from minigrad.primitives.registry import REGISTRY
 from tests.pieces import Stop, Twice, leaf
 

@@ -9,7 +9,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import ProgramError
-from minigrad.nets.operators import names, places
+from minigrad.nets.backward import names, places
 from minigrad.primitives.registry import RuleError
 from minigrad.static import net
 from minigrad.static.run.scope import Scope as ExecutorScope
