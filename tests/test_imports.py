@@ -8,7 +8,7 @@ import sys
 import pytest
 
 HEAVY = {
-    "IPython", "anywidget", "graphviz", "hypothesis", "ipywidgets", "jupyterlab", "matplotlib",
+    "IPython", "graphviz", "hypothesis", "ipywidgets", "jupyterlab", "matplotlib",
     "nbclient", "nbformat", "pygraphviz", "pytest", "tqdm", "traitlets",
 }  # fmt: skip
 

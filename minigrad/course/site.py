@@ -46,10 +46,10 @@ _NPM = {
 _CORE = ("pyodide.js", "pyodide.asm.js", "pyodide.asm.wasm")
 _STDLIB = "python_stdlib.zip"
 _KERNEL = "@jupyterlite/pyodide-kernel-extension"
-_EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "anywidget", _KERNEL)
+_EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", _KERNEL)
 #: there when a notebook opens; matplotlib is fetched when a cell asks for it
 _LOADED = (
-    *("minigrad", "ipywidgets", "anywidget"),
+    *("minigrad", "ipywidgets"),
     *("ipykernel", "micropip", "piplite", "pyodide-kernel", "sqlite3"),
 )
 #: the kernel installs these by itself unless they are said to be there; a notebook needs neither

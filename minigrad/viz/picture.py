@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import functools
 import math
-import os
 import re
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +18,7 @@ from .fold.opening import found_ops
 from .graph.graph import Graph
 from .render import layout
 from .render.dot import estimated_width, to_dot
-from .render.html import drawings, explorer, explorer_page, figure, frame, view_of
+from .render.html import drawings, explorer_page, figure, frame
 from .render.svg import WIDEST, to_svg
 from .render.words import describe, to_text
 
@@ -49,7 +46,7 @@ class Picture:
 
     ``graph`` is what it shows; ``dot``, ``svg`` and ``text`` are its renderings (``svg`` is None
     without a layout engine), ``graphviz`` is the picture for the ``graphviz`` package. Of a folded
-    graph ``view`` knows what is inside: a notebook then shows a widget that can be searched and opened.
+    graph ``view`` knows what is inside: a notebook then shows a page that can be searched and opened.
     """
 
     def __init__(self, graph: Graph, *, legend: bool = False, view: View | None = None) -> None:
@@ -130,11 +127,6 @@ class Picture:
         small = self._dot(dpi=72, paper=True)
         return layout.layout(small, layout.SMALL_PNG) or layout.layout(small, "png")
 
-    @functools.cached_property
-    def widget(self) -> Any:
-        """The picture with a search, opened by clicks.  Raises `ImportError` without anywidget."""
-        return explorer(self.view, self._svg_of)
-
     def _svg_of(self, view: View) -> str | None:
         same = view.graph is self.graph
         return self.svg if same else Picture(view.graph, legend=self.legend, view=view).svg
@@ -183,9 +175,6 @@ class Picture:
                 bundle["image/png"] = base64.b64encode(png).decode()
             if self.interactive:
                 bundle["text/html"] = frame(self._html, self.graph.title or "picture", png)
-                if _has_front_end() and not self._opens_alone():
-                    with contextlib.suppress(ImportError):
-                        bundle |= view_of(self.widget)
             else:
                 bundle["text/html"] = figure(self.svg, self.view, png)
         return bundle
@@ -199,15 +188,6 @@ class Picture:
     def _drawings(self) -> list[dict[str, Any]]:
         """The drawing, and what its boxes open into."""
         return drawings(self.view, self._svg_of)
-
-    def _opens_alone(self) -> bool:
-        """Does every box open in the page, without a kernel?"""
-        return all(shown["folds"].keys() == shown["opens"].keys() for shown in self._drawings)
-
-
-def _has_front_end() -> bool:
-    """Does somebody look on who can ask the kernel?  What only runs and stores a notebook cannot."""
-    return "JPY_SESSION_NAME" in os.environ or sys.platform == "emscripten"
 
 
 def _why_not() -> str:

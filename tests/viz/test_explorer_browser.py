@@ -45,7 +45,8 @@ def searched(page, text):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_page_without_a_kernel_searches_what_is_drawn_and_what_is_folded(show, scheme):
+def test_a_page_searches_what_is_drawn_and_what_is_folded(show, scheme, monkeypatch):
+    monkeypatch.setattr("minigrad.viz.render.html._DRAWINGS", 0)
     picture, kept = folded()
     page = show(picture, scheme)
     assert searched(page, "middle") == "1 match in folded boxes"
@@ -66,7 +67,8 @@ def test_a_page_without_a_kernel_searches_what_is_drawn_and_what_is_folded(show,
     assert kept
 
 
-def test_the_keyboard_reaches_everything_and_a_page_says_what_it_cannot_open(show):
+def test_the_keyboard_reaches_everything_and_a_page_says_what_it_cannot_open(show, monkeypatch):
+    monkeypatch.setattr("minigrad.viz.render.html._DRAWINGS", 0)
     picture, kept = folded()
     page = show(picture)
     page.focus(".mg-explorer")
@@ -76,13 +78,13 @@ def test_the_keyboard_reaches_everything_and_a_page_says_what_it_cannot_open(sho
     assert "folded; open" in box.get_attribute("aria-label")
     box.focus()
     page.keyboard.press("Enter")
-    assert "opens in a running notebook" in page.text_content(".mg-say")
+    assert "too much in it for this page" in page.text_content(".mg-say")
     assert page.get_attribute(".mg-say", "aria-live") == "polite"
     assert page.locator(".mg-fold-back").is_hidden()
     assert kept
 
 
-def test_boxes_of_a_picture_that_is_small_open_without_a_kernel(show):
+def test_boxes_of_a_picture_open(show):
     loss, middle = loop(20)
     page = show(draw(loss, names={"loss": loss, "middle": middle}))
     folded = page.locator("g.node").count()

@@ -45,7 +45,6 @@ def test_a_stack_of_leaves_names_them_and_opens():
     assert (box.name, *box.lines) == ("p0 … p49", "50 parameters")
     assert (twin.name, *twin.lines) == ("p0.grad … p49.grad", "50 gradients")
     assert view.folds()[box.id] == "p0 … p49: 50 parameters, folded; open"
-    assert view.found("p17.grad") == {twin.id: 1}
     view.open(box.id)
     parts = [n for n in view.graph.nodes.values() if n.kind == "folded" and n.side == "forward"]
     assert parts[0].name == "p0 … p4"

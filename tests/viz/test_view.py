@@ -1,4 +1,4 @@
-"""Opening a folded picture: step by step, by search, and back."""
+"""Opening a folded picture, step by step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import minigrad as mg
 from minigrad import static
 from minigrad.viz import draw
 from minigrad.viz.adapters.names import Names
-from minigrad.viz.fold.fold import OPENED, View
+from minigrad.viz.fold.fold import View
 from minigrad.viz.fold.segments import size_of
 from minigrad.viz.graph.graph import Graph, is_op
 from minigrad.viz.picture import whole_of
@@ -69,7 +69,6 @@ def test_every_operation_is_drawn_or_counted_whatever_is_opened(make):
     choose = np.random.default_rng(0)
     for _ in range(8):
         assert operations(view.graph) == total
-        assert len(view.graph.nodes) <= OPENED
         if view.folds():
             view.open(str(choose.choice(list(view.folds()))))
     assert kept is not None
@@ -86,21 +85,6 @@ def test_lines_and_twins_end_at_nodes_that_are_there_whatever_is_opened(make):
         assert all(n.region is None or n.region in graph.regions for n in graph.nodes.values())
         if view.folds():
             view.open(str(choose.choice(list(view.folds()))))
-    assert kept is not None
-
-
-@pytest.mark.parametrize("make", THINGS.values(), ids=list(THINGS))
-def test_folding_back_gives_the_pictures_before_in_reverse(make):
-    view = view_of(kept := make())
-    seen = [view.graph]
-    for _ in range(3):
-        view.open(boxes(view)[0])
-        seen.append(view.graph)
-    assert len({len(g.nodes) for g in seen}) > 1
-    for graph in seen[-2::-1]:
-        assert view.back() == "Folded back."
-        assert view.graph == graph
-    assert view.back() == "Everything is folded."
     assert kept is not None
 
 
@@ -132,38 +116,6 @@ def test_a_closed_frame_opens_where_the_operator_that_holds_it_stands():
     holders = [b for b in boxes(view) if "regions" in view.graph.nodes[b].data]
     view.open(holders[0])
     assert any(r.strong for r in view.graph.regions.values())
-
-
-def test_a_search_counts_what_is_inside_and_opens_around_the_match():
-    loss, middle = loop(300)
-    view = view_of(loss, middle=middle)
-    (box,) = view.found("middle")
-    assert view.found("middle") == {box: 1}
-    assert view.found("tanh")[box] == 300
-    assert view.found("no such name") == {}
-    where, words = view.find(box, "middle")
-    assert view.graph.nodes[where].name == "middle" or is_op(view.graph.nodes[where])
-    assert words.startswith("Found middle")
-    assert "middle" in {n.name for n in view.graph.nodes.values()} | {
-        e.label for e in view.graph.edges
-    }
-
-
-def test_a_question_that_makes_no_sense_is_answered_and_changes_nothing():
-    view = view_of(samples.shared_w())
-    graph = view.graph
-    assert view.open("f7") == "There is nothing to open."
-    assert view.find("n0", "x") == ("", "Nothing called x in there.")
-    assert view.graph is graph
-
-
-def test_many_openings_fold_the_oldest_back_so_that_a_picture_stays_small(monkeypatch):
-    monkeypatch.setattr("minigrad.viz.fold.fold.OPENED", most := 150)
-    view = view_of(kept := loop(300)[0])
-    for _ in range(15):
-        view.open(boxes(view)[-1])
-    assert len(view.graph.nodes) <= most
-    assert kept is not None
 
 
 def test_the_index_of_a_page_is_cut_and_says_so(monkeypatch):

@@ -1,5 +1,5 @@
 // A picture that can be searched and opened.  Data reaches the page as text and class names only.
-// With a kernel ("live") a click on a folded box asks for a new drawing; without one it opens where the page holds what is inside.
+// A click on a folded box opens it where the page holds what is inside.
 
 const matches = (number) => `${number.toLocaleString("en")} match${number === 1 ? "" : "es"}`;
 
@@ -10,8 +10,8 @@ function holds(name, wanted) {
 }
 
 function render({ model, el }) {
-  const live = Boolean(model.get("live")), trail = [];  // without a kernel: what was shown before each opening
-  let shown = model.get("shown"), groups = new Map(), hits = [], at = -1, timer = null, asked = 0, opening = null;
+  const trail = [];  // what was shown before each opening
+  let shown = model.get("shown"), groups = new Map(), hits = [], at = -1, timer = null, opening = null;
   const query = make("input", "mg-query", { type: "search", placeholder: "search (/)", autocomplete: "off", spellcheck: "false",
     "aria-label": "search for a name, an operation, or a number like #17" });
   const next = button("next-hit", "next", "next match (Enter)"), told = make("span", "mg-count", { "aria-live": "polite" });
@@ -21,9 +21,7 @@ function render({ model, el }) {
     bar, c.pic, c.zoom.bar, c.below, c.say);
   el.append(root);
 
-  const ask = (question) => { model.set("ask", { ...question, number: ++asked }); model.save_changes(); };
-  const leads = (id) => live || id in shown.opens;
-  const opened = () => (live ? shown.opened : trail.length);
+  const leads = (id) => id in shown.opens;
 
   function paint(message = shown.message) {
     const within = c.pic.contains(document.activeElement) && document.activeElement !== c.pic;
@@ -34,24 +32,20 @@ function render({ model, el }) {
       groups.get(id)?.classList.add("mg-fold");
       if (groups.has(id)) dress(groups.get(id), { tabindex: "0", role: "button", "aria-label": words });
     }
-    back.hidden = all.hidden = !Object.keys(shown.folds).some(leads) && !opened();
-    back.disabled = all.disabled = !opened();
+    back.hidden = all.hidden = !Object.keys(shown.folds).some(leads) && !trail.length;
+    back.disabled = all.disabled = !trail.length;
     c.say.textContent = message;
     root.removeAttribute("aria-busy");
     search(false);
-    const focus = groups.get(shown.focus);
-    if (focus) choose(focus);
-    // The focus goes to what was looked for, to the box where it stays, or to the first one of its side.
-    const heir = focus || groups.get(opening?.id) || c.pic.querySelector(`g.mg-fold.${opening?.side}`) || groups.values().next().value;
+    // The focus goes to the box where it stays, or to the first one of its side.
+    const heir = groups.get(opening?.id) || c.pic.querySelector(`g.mg-fold.${opening?.side}`) || groups.values().next().value;
     if (within) (heir || root).focus({ preventScroll: true });
     opening = null;
   }
 
-  // What is drawn is searched here; how often a text occurs inside a folded box is in the index, or known to the kernel.
+  // What is drawn is searched here; how often a text occurs inside a folded box is in the index.
   function search(anew = true) {
-    const wanted = query.value.trim().toLowerCase(), found = model.get("found");
-    const inside = (id) => (live ? (found.text === wanted && found.inside[id]) || 0
-      : (shown.index[id] || []).filter((name) => holds(name, wanted)).length);
+    const wanted = query.value.trim().toLowerCase(), inside = (id) => (shown.index[id] || []).filter((name) => holds(name, wanted)).length;
     hits = [];
     for (const [id, group] of groups) {
       const within = wanted ? inside(id) : 0, here = wanted && holds(shown.names[id] || "", wanted);
@@ -65,7 +59,6 @@ function render({ model, el }) {
     next.disabled = !hits.length;
     root.classList.toggle("mg-searching", Boolean(wanted));
     if (anew) at = -1;
-    if (live && wanted && anew) ask({ what: "search", text: wanted });
   }
 
   function jump(step) {
@@ -83,11 +76,11 @@ function render({ model, el }) {
   }
 
   function open(id, text = "") {
-    if (!leads(id)) { c.say.textContent = "There is too much in it for this page: it opens in a running notebook."; return; }
+    if (!leads(id)) { c.say.textContent = "There is too much in it for this page: draw(…, expand=\"a name in it\") shows it."; return; }
     c.say.textContent = "Opening …";
     root.setAttribute("aria-busy", "true");
     opening = { id, side: groups.get(id).matches(".fwd") ? "fwd" : "bwd" };
-    if (live) ask({ what: "open", node: id, text }); else turn(id, text);
+    turn(id, text);
   }
 
   // To the drawing behind a box; what was looked for is the first match that is not folded.
@@ -101,7 +94,6 @@ function render({ model, el }) {
   }
 
   function fold(what) {
-    if (live) { ask({ what }); return; }
     shown = what === "all" ? trail.splice(0)[0] : trail.pop();
     paint(trail.length ? "Folded back." : "Everything is folded.");
   }
@@ -120,14 +112,10 @@ function render({ model, el }) {
     else if (typing || c.zoom.key(event) || event.target.tagName === "BUTTON") return;
     else if (box && (event.key === "Enter" || event.key === " ")) open(nodeId(box));
     else if (event.key === "/") query.focus();
-    else if (event.key === "Backspace" && opened()) fold("back");
+    else if (event.key === "Backspace" && trail.length) fold("back");
     else return;
     event.preventDefault();
   };
-  if (live) {
-    model.on("change:shown", () => { shown = model.get("shown"); paint(); });
-    model.on("change:found", () => search(false));
-  }
   paint();
   return () => { clearTimeout(timer); c.zoom.end(); };
 }

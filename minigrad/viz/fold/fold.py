@@ -8,15 +8,14 @@ not change.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from ..graph.format import shorten, visible
 from ..graph.graph import Graph, Node, is_op
-from .opening import Opening, closed, frames_around, near, split
+from .opening import Opening, closed, frames_around, split
 from .segments import Segment, chunks, contracted, modules, said_size, segments, stacks
 
 FULL = 150  # nodes drawn in full
-OPENED = 400  # nodes of a picture in which boxes are open
 _TIGHTER, _FEWEST = 0.8, 8  # nodes that a picture may have when it is folded more
 MODULES = 80  # nodes drawn before frames of modules are closed
 
@@ -74,7 +73,7 @@ def _small(graph: Graph, ways: Iterable[list[Segment]], most: int) -> list[Segme
     return max(fit, key=lambda each: each[0])[1] if fit else None
 
 
-# ---- What is opened in a folded picture, step by step: open a box, find a name, fold back ----
+# ---- What is opened in a folded picture ----
 
 
 MOST_NAMES = 20_000  # that a page without a kernel can search
@@ -97,14 +96,9 @@ class View:
     def __init__(self, whole: Graph, detail: str = "auto", expand: Iterable[str] = ()) -> None:
         self.whole, self.detail, self.most = whole, detail, FULL
         self.openings = [Opening("show", frozenset(expand))] if expand else []
-        self._kept = len(self.openings)
+        self.opened = False
         self._foldings: dict[int, Folding | None] = {}  # by what ``most`` was
         self._refold()
-
-    @property
-    def opened(self) -> int:
-        """How many openings can be undone."""
-        return len(self.openings) - self._kept
 
     def turn(self, direction: str) -> None:
         """Draw from left to right ("LR") or from top to bottom ("TB")."""
@@ -129,11 +123,6 @@ class View:
             if "members" in n.data
         }
 
-    def members(self, box: Node) -> Iterator[Node]:
-        """What is inside a box."""
-        for name in box.data.get("members", ()):
-            yield self.whole.nodes[name]
-
     def inside(self, name: str, what: str = "members") -> frozenset[str]:
         """What a box and its twin hold: they open together."""
         box = self.graph.nodes[name]
@@ -145,80 +134,37 @@ class View:
         other = copy.copy(self)
         return other, other.open(name)
 
-    def found(self, text: str) -> dict[str, int]:
-        """How often a text occurs in the names inside each box."""
-        counts = {
-            n.id: sum(_holds(m, text) for m in self.members(n))
-            for n in self.graph.nodes.values()
-            if "members" in n.data
-        }
-        return {name: count for name, count in counts.items() if count}
-
     def index(self) -> tuple[dict[str, list[str]], bool]:
         """The names inside each box, and whether some were left out."""
         left, cut = MOST_NAMES, False
         made = {}
         for name in self.folds():
-            every = list(dict.fromkeys(_called(m) for m in self.members(self.graph.nodes[name])))
+            members = self.graph.nodes[name].data["members"]
+            every = list(dict.fromkeys(_called(self.whole.nodes[m]) for m in members))
             cut |= len(every) > left
             made[name] = every[:left]
             left -= len(made[name])
         return made, cut
 
-    # -- changes: each says what it did
-
     def open(self, name: str) -> str:
-        """Show what is inside a box: in full if that is little, else in smaller boxes."""
-        box = self.graph.nodes.get(name)
-        if box is None or "members" not in box.data:
-            return "There is nothing to open."
+        """Show what is inside a box, in full if that is little, else in smaller boxes; says what it did."""
+        box = self.graph.nodes[name]
+        opening = Opening("part", self.inside(name, "segment"))
         if "regions" in box.data:
-            self._open("frames", box.data["regions"])
-        else:
-            self._open("part", self.inside(name, "segment"))
+            opening = Opening("frames", frozenset(box.data["regions"]))
+        self.openings = [*self.openings, opening]
+        self.opened = True
+        self._refold()
         parts = [n for n in self.graph.nodes.values() if n.kind == "folded" and n.side == box.side]
         inside = set(box.data["members"])
         boxes = [n for n in parts if inside & set(n.data.get("members", ()))]
         words = f" into {len(boxes)} parts" if boxes else ""
         return f"Opened {shorten(box.name, 60)}{words}."
 
-    def find(self, name: str, text: str) -> tuple[str, str]:
-        """Show the first match of a text inside a box; (its node, what was done)."""
-        box = self.graph.nodes.get(name)
-        match = next((m for m in self.members(box) if _holds(m, text)), None) if box else None
-        if match is None:
-            return "", f"Nothing called {shorten(text, 40)} in there."
-        shown = near(self.whole, [match])
-        self._open("show", shown)
-        where = next((n for n in (match.id, *sorted(shown)) if n in self.graph.nodes), "")
-        return where, f"Found {shorten(_called(match), 60)}; its neighbours are open, too."
-
-    def back(self) -> str:
-        """Undo the last opening."""
-        if not self.opened:
-            return "Everything is folded."
-        self.openings = self.openings[:-1]
-        self._refold()
-        return "Folded back."
-
-    def fold_all(self) -> str:
-        """Undo all openings."""
-        self.openings = self.openings[: self._kept]
-        self._refold()
-        return "Everything is folded."
-
     def _refold(self) -> None:
         if self.most not in self._foldings:
             self._foldings[self.most] = folded(self.whole, self.detail, self.most)
         self.graph = opened(self.whole, self._foldings[self.most], self.openings, self.most)
-
-    def _open(self, what: str, ids: Iterable[str]) -> None:
-        """One more opening; the oldest ones close when the picture would be too large."""
-        self.openings = [*self.openings, Opening(what, frozenset(ids))]
-        self._refold()
-        while len(self.graph.nodes) > OPENED and self.opened > 1:
-            self.openings = self.openings[: self._kept] + self.openings[self._kept + 1 :]
-            self._refold()
 
 
 def _called(node: Node) -> str:
@@ -226,13 +172,6 @@ def _called(node: Node) -> str:
     number = f"#{node.number} " if is_op(node) and node.number is not None else ""
     gradient = f" {visible(node.data['called'])}" if "called" in node.data else ""
     return number + visible(node.name) + gradient
-
-
-def _holds(node: Node, text: str) -> bool:
-    wanted, name = text.lower(), _called(node).lower()
-    if wanted.startswith("#"):
-        return name == wanted or name.startswith(f"{wanted} ")
-    return wanted in name
 
 
 def names_of(graph: Graph) -> dict[str, str]:

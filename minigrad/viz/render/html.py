@@ -5,7 +5,6 @@ frame or in a file.  Nothing is fetched, and no kernel is needed.
 from __future__ import annotations
 
 import base64
-import functools
 import html
 import json
 import math
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
     from ..player.film import Film
 
 _HERE = Path(__file__).parent.parent / "browser"
-#: of a picture that opens without a kernel: drawings of what is in its boxes, nodes in all, and the
-#: lines of one: more take seconds to lay out
-_DRAWINGS, _DRAWN, _LINES = 12, 400, 160
+#: of a picture that opens: drawings of what is in its boxes, nodes in all, the lines of one, and the nodes of
+#: the graph behind it: more take seconds to lay out
+_DRAWINGS, _DRAWN, _LINES, _LARGE = 12, 400, 160, 10_000
 _CELLS = 16_384  # elements of arrays, or blocks of them, that a page holds
 
 Draw = Callable[[View], str | None]
@@ -144,21 +143,22 @@ def explorer_page(view: View, drawings: list[dict[str, Any]], words: str) -> str
     """One HTML file with the picture, its search, and what its boxes open into."""
     shown = dict(drawings[0])
     svg = shown.pop("svg")
-    data = {"live": False, "shown": shown, "drawings": packed(drawings[1:])}
+    data = {"shown": shown, "drawings": packed(drawings[1:])}
     data["arrays"] = arrays_of(view)
     return page("explorer.js", svg, data, words, view.graph.title or "Graph", "In words")
 
 
 def drawings(view: View, draw: Draw) -> list[dict[str, Any]]:
-    """The picture, and where it is small what its boxes open into, one within the other; ``opens`` of
-    each says which drawing a box leads to.
+    """The picture, and what its first boxes open into, one within the other; ``opens`` of each says
+    which drawing a box leads to.
     """
     views, number = [(view, "")], dict[frozenset[str], int]()
-    room = _DRAWN if len(view.whole.nodes) <= _DRAWN else 0
+    room, tries = _DRAWN, _DRAWINGS if len(view.whole.nodes) <= _LARGE else 0
     for each, _ in views:  # grows while it is walked
         for box in each.folds():
             inside = each.inside(box)
-            if inside not in number and room > 0 and len(views) <= _DRAWINGS:
+            if inside not in number and tries:
+                tries -= 1
                 opened, words = each.with_open(box)
                 if len(opened.graph.edges) <= _LINES and len(opened.graph.nodes) <= room:
                     number[inside] = len(views)
@@ -177,44 +177,7 @@ def drawings(view: View, draw: Draw) -> list[dict[str, Any]]:
     return shown
 
 
-def explorer(view: View, draw: Draw) -> Any:
-    """The anywidget of a view; ``draw`` makes the SVG of a graph, or None when it cannot.
-
-    Raises `ImportError` without anywidget.
-    """
-    widget = _widget_class()(shown=_shown(view, draw(view)), arrays=arrays_of(view))
-
-    def answer(change: Any) -> None:
-        question = change["new"]
-        if question.get("what") == "search":
-            text = str(question.get("text", "")).lower()
-            widget.found = {"text": text, "inside": view.found(text)}
-            return
-        focus, message = _done(view, question)
-        svg = draw(view)
-        if svg is None:
-            view.back()
-            focus, message, svg = "", "Too much for a picture: it stays folded.", draw(view)
-        text = widget.found["text"]
-        with widget.hold_sync():
-            widget.found = {"text": text, "inside": view.found(text) if text else {}}
-            widget.arrays = arrays_of(view)
-            number = {"number": question.get("number")}  # nothing may have changed but this
-            widget.shown = _shown(view, svg, focus, message) | number
-
-    widget.observe(answer, "ask")
-    return widget
-
-
-def _done(view: View, question: dict[str, Any]) -> tuple[str, str]:
-    """(the node to look at, what was done) for a question of the browser."""
-    what, node, text = (str(question.get(k, "")) for k in ("what", "node", "text"))
-    if what == "open":
-        return view.find(node, text) if text else ("", view.open(node))
-    return "", view.back() if what == "back" else view.fold_all()
-
-
-def _shown(view: View, svg: str | None, focus: str = "", message: str = "") -> dict[str, Any]:
+def _shown(view: View, svg: str | None, message: str = "") -> dict[str, Any]:
     """What the browser shows."""
     folds = view.folds()
     boxes = f"{len(folds)} folded boxes" if len(folds) > 1 else "A folded box"
@@ -225,33 +188,5 @@ def _shown(view: View, svg: str | None, focus: str = "", message: str = "") -> d
         "words": "" if svg else describe(view.graph),
         "names": names_of(view.graph),
         "folds": folds,
-        "opened": view.opened,
-        "focus": focus,
         "message": message or advice,
     }
-
-
-def view_of(widget: Any) -> dict[str, Any]:
-    """A widget's own entry of a bundle."""
-    made = widget._repr_mimebundle_()
-    made = made[0] if isinstance(made, tuple) else made
-    return {k: v for k, v in (made or {}).items() if k.startswith("application/")}
-
-
-@functools.cache
-def _widget_class() -> type:
-    import anywidget
-    import traitlets
-
-    class ExplorerWidget(anywidget.AnyWidget):
-        """The browser's half: `explorer.js` draws, `player.css` dresses."""
-
-        _esm = script("explorer.js") + "export default { render };\n"
-        _css = style()
-        live = traitlets.Bool(True).tag(sync=True)
-        found = traitlets.Dict({"text": "", "inside": {}}).tag(sync=True)
-        ask = traitlets.Dict().tag(sync=True)
-        arrays = traitlets.Unicode().tag(sync=True)
-        shown = traitlets.Dict().tag(sync=True)
-
-    return ExplorerWidget
