@@ -12,7 +12,6 @@ import numpy as np
 
 import minigrad as mg
 from minigrad import nn, static
-from minigrad.primitives.registry import REGISTRY
 from minigrad.static import net
 from minigrad.viz.graph.graph import Graph
 
@@ -301,7 +300,7 @@ def rnn_op() -> Any:
     return mg.draw((rnn, net.Backward(rnn)))
 
 
-# ---- scopes, registry, legend -------------------------------------------------------------------
+# ---- scopes, legend -----------------------------------------------------------------------------
 
 
 @picture
@@ -314,12 +313,6 @@ def scopes() -> Any:
     scope = static.Scope()
     static.Executor().run(prog, fetch_list=[s], scope=scope)
     return mg.draw(scope)
-
-
-@picture
-def registry() -> Any:
-    """A piece of the registry: every operator, its grad op, and which values that reads."""
-    return mg.draw({t: REGISTRY[t] for t in ("add", "mul", "tanh", "exp", "matmul", "floor")})
 
 
 @picture
@@ -343,8 +336,3 @@ def squared() -> Any:
     y = x * x
     y.backward()
     return mg.play(y, names={"x": x, "y": y})
-
-
-def building() -> Any:
-    """The player of the building of backward: append, rename and sum, fill zeros, make variables."""
-    return mg.play(shared_program()[0], building=True)

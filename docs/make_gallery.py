@@ -18,7 +18,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from gallery_pictures import PICTURES, building, player, search, squared  # noqa: E402
+from gallery_pictures import PICTURES, player, search, squared  # noqa: E402
 
 from minigrad.viz.graph import style  # noqa: E402
 from tests.viz.graphs import GRAPHS  # noqa: E402
@@ -26,7 +26,7 @@ from tests.viz.measured import measured  # noqa: E402
 from tests.viz.replayed import frame  # noqa: E402
 from tests.viz.svg_facts import SVG  # noqa: E402
 
-PLAYERS = [player, building, search]  # with a page of their own
+PLAYERS = [player, search]  # with a page of their own
 BESIDE = "../../minigrad/viz/browser"
 BROWSER = HERE / "pictures" / BESIDE
 ALSO_AS_PNG = ("first", "program")  # for pages that show no SVG

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from minigrad.viz.graph.graph import NODE_KINDS
+from minigrad.viz.graph.style import NODE_STYLES
 from tests.viz import svg_facts as facts
 from tests.viz.palette import palette
 
@@ -66,7 +66,7 @@ def test_every_node_has_one_kind_one_side_one_state_and_words(shown):
                 classes = set(node.get("class").split())
                 assert len(classes & {"fwd", "bwd"}) == 1
                 assert len(classes & STATES) == 1
-                assert len((classes - {"op"}) & set(NODE_KINDS)) <= 1
+                assert len((classes - {"op"}) & set(NODE_STYLES)) <= 1
                 assert node.find(facts.SVG + "title").text
 
 

@@ -9,14 +9,13 @@ from minigrad.viz.adapters.of_program import of_program
 from minigrad.viz.adapters.watching import watch
 from minigrad.viz.graph.graph import Graph, is_op
 from minigrad.viz.picture import graph_of
-from minigrad.viz.player.events import build_events, run_events
+from minigrad.viz.player.events import run_events
 from minigrad.viz.player.film import Film
 from tests.viz import sample_programs as samples
 from tests.viz.replayed import frame
 
 KINDS = {
-    "forward", "seed", "backward", "accumulate", "update", "enter", "leave", "append", "rename", "sum", "prune",
-    "zeros", "create",
+    "forward", "seed", "backward", "accumulate", "update", "enter", "leave", "zeros",
 }  # fmt: skip
 
 
@@ -144,40 +143,6 @@ def test_a_net_runs_its_operators_in_order_after_the_seed_is_given():
 
 def test_an_optimizer_op_is_an_update():
     assert run_events(of_program(samples.with_sgd()))[-1].kind == "update"
-
-
-def test_the_building_of_backward_appends_renames_sums_and_creates():
-    graph = of_program(samples.shared_w(), detail="pruned")
-    events = build_events(graph)
-    kinds = list(dict.fromkeys(e.kind for e in events))
-    assert kinds == ["seed", "append", "rename", "sum", "create"]
-    assert events[1].text == "Append #7 mean_grad: the grad op of #5 mean"
-    assert sum(e.kind == "rename" for e in events) == 2
-
-
-def test_the_building_shows_what_was_pruned_and_filled_with_zeros():
-    events = build_events(of_program(samples.zeros_and_pruned(), detail="pruned"))
-    text = "\n".join(e.text for e in events)
-    assert "Prune relu_grad" in text
-    assert "no_grad_set" in text
-    assert "nobody produces b@GRAD" in text
-
-
-def test_every_backward_node_of_a_random_program_is_built_by_some_event():
-    for seed in range(120):
-        graph = of_program(samples.random_program(seed), detail="pruned")
-        built = {n for e in build_events(graph) for n in e.nodes}
-        wanted = {
-            n.id
-            for n in graph.nodes.values()
-            if n.side == "backward" and n.kind != "data" and not outer(graph, n)
-        }
-        assert wanted <= built
-
-
-def outer(graph, node):
-    """A gradient that comes into a grad block from outside is not made there."""
-    return not any(e.head == node.id for e in graph.edges) and not is_op(node)
 
 
 def test_a_graph_without_operators_has_no_events():

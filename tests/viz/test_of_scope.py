@@ -1,4 +1,4 @@
-"""Scope trees and the registry as pictures."""
+"""Scope trees as pictures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import ChainMap, namedtuple
 import numpy as np
 import pytest
 
-from minigrad.viz.adapters.of_scope import FEW_STEPS, is_registry, is_scope
+from minigrad.viz.adapters.of_scope import FEW_STEPS, is_scope
 from minigrad.viz.picture import draw
 
 
@@ -57,43 +57,8 @@ def test_thousands_of_scopes_in_each_other_need_no_recursion():
 
 
 Info = namedtuple("Info", "kernel inputs outputs grad")
-Rules = namedtuple("Rules", "kernel rules")
-
-
-def kernel(x, y):
-    return x * y
-
-
-def test_the_registry_is_a_table_of_types_their_grad_ops_and_what_those_read():
-    table = {
-        "mul": Info(kernel, ["x", "y"], ["out"], "mul_grad"),
-        "mul_grad": Info(kernel, ["x", "y", "out_grad"], ["x_grad", "y_grad"], None),
-        "less": Info(kernel, ["x", "y"], ["out"], None),
-    }
-    graph = draw(table).graph
-    assert only(graph, "mul_grad").reads == ("x", "y", "out_grad")
-    assert only(graph, "less").lines[-1] == "no gradient"
-    assert only(graph, "mul").twin == only(graph, "mul_grad").id
-    assert graph.steps == ["mul has mul_grad, which reads x, y, out_grad"]
-
-
-def test_the_names_of_rules_say_what_a_gradient_reads():
-    rules = {"x": lambda y, out_grad: y, "y": lambda x, out_grad: x}
-    graph = draw({"mul": Rules(kernel, rules)}).graph
-    assert only(graph, "mul_grad").reads == ("x", "y", "out_grad")
-    assert only(graph, "mul").lines == ("x, y",)
-
-
-def test_the_table_of_the_package_can_be_drawn():
-    import minigrad  # noqa: F401  fills the table
-    from minigrad.primitives.registry import REGISTRY
-
-    assert is_registry(REGISTRY)
-    graph = draw({t: REGISTRY[t] for t in ("exp", "mul", "matmul")}).graph
-    assert only(graph, "exp_grad").reads == ("out", "out_grad")
 
 
 @pytest.mark.parametrize("other", [{}, {"a": 1}, [1], "mul", np.zeros(2)])
-def test_other_things_are_neither_scopes_nor_registries(other):
+def test_other_things_are_no_scopes(other):
     assert not is_scope(other)
-    assert not is_registry(other)

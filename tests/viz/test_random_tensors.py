@@ -13,7 +13,8 @@ from minigrad.viz.adapters.of_program import of_program
 from minigrad.viz.fold.fold import View
 from minigrad.viz.fold.segments import size_of
 from minigrad.viz.graph.format import NOT_YET, format_value
-from minigrad.viz.graph.graph import NODE_KINDS, is_op
+from minigrad.viz.graph.graph import is_op
+from minigrad.viz.graph.style import NODE_STYLES
 from tests.static.random_programs import Eager, program, recipe, run
 
 pytestmark = pytest.mark.xdist_group("pictures of random tensors")  # which are drawn once
@@ -60,7 +61,7 @@ def test_every_node_has_one_kind_one_side_and_a_twin_that_knows_it(drawn):
     for *_, plain, every in drawn:
         for graph in (plain, every):
             for node in graph.nodes.values():
-                assert node.kind in NODE_KINDS
+                assert node.kind in NODE_STYLES
                 assert node.side == ("backward" if node.kind in GRADIENTS else "forward")
                 if node.kind in ("op", "grad_op", "gradient", "seed"):
                     assert node.twin is None or graph.nodes[node.twin].twin == node.id

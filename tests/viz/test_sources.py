@@ -7,7 +7,6 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn, static
-from minigrad.primitives.registry import REGISTRY
 from minigrad.viz.render import layout
 
 
@@ -45,8 +44,6 @@ KINDS = {
     "a Block": lambda: program()[0].global_block(),
     "an Operator": lambda: program()[0].global_block().ops[0],
     "a Scope": scope,
-    "the registry": lambda: REGISTRY,
-    "a primitive": lambda: REGISTRY["mul"],
     "a picture": lambda: mg.draw(tensor()),
 }
 

@@ -1,4 +1,4 @@
-"""Scope trees and the registry as pictures.
+"""Scope trees, and modules that were not called, as pictures.
 
 A scope holds names and values and looks further in its parent.  It may be a mapping, an object with
 ``values`` or ``vars``, or a chain of maps; a parent is found in ``parent``, children in ``kids`` or
@@ -7,7 +7,6 @@ A scope holds names and values and looks further in its parent.  It may be a map
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections import ChainMap
 from collections.abc import Mapping
@@ -105,65 +104,6 @@ def step_list(value: Any) -> list[Any]:
     """A value that is a list of scopes; an empty list for any other value."""
     listed = isinstance(value, list | tuple) and bool(value)
     return list(value) if listed and all(names_of(v) is not None for v in value) else []
-
-
-# ---- the registry ------------------------------------------------------------------------------
-
-
-def is_registry(x: Any) -> bool:
-    """Whether x is a table: op type → what is known about it."""
-    if not isinstance(x, Mapping) or not x or not all(isinstance(key, str) for key in x):
-        return False
-    return all(hasattr(info, "kernel") for info in x.values())
-
-
-def of_registry(registry: Mapping[str, Any]) -> Graph:
-    """The table of op types: each with its grad op, and what the gradient reads."""
-    graph = Graph(title=f"Registry: {len(registry)} op types")
-    grads = {grad_type(t, info, registry) for t, info in registry.items()}
-    for op_type, info in registry.items():
-        if op_type in grads:
-            continue
-        slots = tuple(slot_names(info))
-        op = graph.node("op", op_type, lines=(", ".join(slots),) if slots else ())
-        grad = grad_type(op_type, info, registry)
-        if grad is None:
-            op.lines += ("no gradient",)
-            continue
-        found = gradient_reads(info, registry.get(grad))
-        reads = tuple(sorted(found, key=[*slots, *found].index))
-        graph.link(op, graph.node("grad_op", grad, side="backward", reads=reads))
-        graph.steps.append(f"{op_type} has {grad}, which reads {', '.join(reads) or 'nothing'}")
-    return graph
-
-
-def grad_type(op_type: str, info: Any, registry: Mapping[str, Any]) -> str | None:
-    """The type of the grad op: said by the record, or ``<type>_grad`` where there are rules."""
-    said = getattr(info, "grad", None)
-    if isinstance(said, str):
-        return said
-    has_rules = bool(getattr(info, "rules", None)) or f"{op_type}_grad" in registry
-    return f"{op_type}_grad" if has_rules else None
-
-
-def slot_names(info: Any) -> list[str]:
-    """The input slots of an op type."""
-    said = getattr(info, "inputs", None)
-    if said is not None:
-        return [str(slot) for slot in said]
-    return list(inspect.signature(info.kernel).parameters)
-
-
-def gradient_reads(info: Any, grad_info: Any) -> list[str]:
-    """What a gradient needs, shapes aside: by the parameter names of the rules, or its slots."""
-    rules = getattr(info, "rules", None) or {}
-    read: dict[str, None] = {}
-    for rule in rules.values() if isinstance(rules, Mapping) else ():
-        said = getattr(rule, "reads", None)
-        read.update(dict.fromkeys(said if said is not None else inspect.signature(rule).parameters))
-    if not read and grad_info is not None:
-        read = dict.fromkeys(slot_names(grad_info))
-    return [name for name in read if not name.endswith(("_shape", "_dtype"))]
 
 
 # ---- A module as a picture: its parameters, in a frame for every layer, with what their gradients are ----

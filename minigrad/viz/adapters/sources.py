@@ -13,7 +13,7 @@ from .of_grad_fn import of_explanation, of_grad_fn
 from .of_net import is_net, of_net
 from .of_nodes import function_like, of_links, of_run, outputs_of, variable_like
 from .of_program import is_program, of_program
-from .of_scope import all_values, is_module, is_registry, is_scope, of_module, of_registry, of_scope
+from .of_scope import all_values, is_module, is_scope, of_module, of_scope
 from .of_torch import of_torch
 from .torch_facts import kind_of
 from .watching import watch
@@ -53,19 +53,14 @@ def graph_behind(x: Any, detail: str, values: bool | str, names: Names) -> Graph
         return of_links([v for each in several for v in outputs_of(each)], names, shown)
     if is_scope(x):
         return of_scope(x)
-    if is_registry(x):
-        return of_registry(x)
     if is_module(x):
         return of_module(x, shown)
     if several and all(is_program(getattr(v, "program", None)) for v in several):
         return of_program(several[0].program, None, detail)
-    alone = {str(getattr(x, "type", None) or type(x).__name__): x}
-    if is_registry(alone):  # a primitive
-        return of_registry(alone)
     raise TypeError(
         f"nothing to draw in {type(x).__name__!r}: draw takes a variable or tensor (or a list of "
         "them), a function of the graph, a watched run, an error that was raised, a net, a program "
-        "or a Graph, a module, a scope, a registry of ops, or the path of an ONNX file"
+        "or a Graph, a module, a scope, or the path of an ONNX file"
     )
 
 

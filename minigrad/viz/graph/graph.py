@@ -5,7 +5,8 @@ Adapters (``of_nodes``, ``of_grad_fn``, ``of_net``, ``of_program``) build a `Gra
 ``id()`` and never user text, so the same graph gives the same bytes in every process.
 
 Vocabulary
-    node     a value, an operator, a gradient …: what it is is its ``kind``
+    node     a value, an operator, a gradient …: what it is is its ``kind``, one of `style.NODE_STYLES`
+    edge     a line between two nodes: what it means is its ``kind``, one of `style.EDGE_STYLES`
     side     "forward" or "backward": where it stands in the mirrored drawing
     twin     the node of the other side that stands on the same rank (op and grad op, variable and gradient)
     region   a block, a net, or one side of the drawing; regions nest
@@ -20,40 +21,6 @@ from typing import Any
 from .format import NOT_YET
 
 MOST_NODES = 200_000  # of a graph: a minute, and a gigabyte
-
-#: What a node can be; `style.NODE_STYLES` holds the look of each.
-NODE_KINDS = (
-    "value",        # a forward value that some op computed
-    "leaf",         # a leaf that wants a gradient, or a parameter
-    "data",         # data, a constant, a reference to an outer scope, @EMPTY@: no gradient flows to it
-    "output",       # the output or loss the backward pass starts from
-    "op",           # a forward operator
-    "grad_op",      # an operator (or grad_fn node) of the backward side
-    "gradient",     # the gradient of a value
-    "leaf_gradient",  # the gradient of a leaf or parameter: where backward ends
-    "seed",         # where the backward pass starts: loss@GRAD = 1
-    "sum",          # the op that adds several gradients up
-    "accumulate",   # AccumulateGrad, and the `+=` of linked nodes
-    "renamed",      # one of several parts of a gradient: w@GRAD@RENAME@0
-    "zeros",        # fill_zeros_like, the op
-    "zero",         # the zero it makes
-    "pruned",       # a grad op that was dropped, with the reason
-    "scopes",       # step scopes of a loop
-    "folded",       # a repeated segment, drawn once
-)  # fmt: skip
-
-#: What a line between two nodes can mean; `style.EDGE_STYLES` holds the look of each.
-EDGE_KINDS = (
-    "flow",         # forward: a value goes into an op or comes out of it
-    "grad",         # backward: a gradient goes into an op or comes out of it
-    "accumulate",   # a gradient goes into a sum
-    "twin",         # op and its grad op
-    "saved",        # a forward value that a grad op reads
-    "ref",          # a Python reference worth seeing: creator, grad_fn, variable
-    "weak",         # a weak reference
-    "sub_block",    # an op and the block it holds
-    "loop",         # a value carried to the next iteration
-)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -130,8 +97,6 @@ class Graph:
         >>> g.node("leaf", "x", lines=("0.5",)).id, g.node("op", "Square").id
         ('n0', 'n1')
         """
-        if kind not in NODE_KINDS:
-            raise ValueError(f"unknown node kind {kind!r}; known: {', '.join(NODE_KINDS)}")
         if len(self.nodes) == MOST_NODES:
             raise ValueError(
                 f"a graph of more than {MOST_NODES:,} nodes is too large for a picture: "
@@ -143,8 +108,6 @@ class Graph:
 
     def edge(self, tail: Node, head: Node, kind: str = "flow", **fields: Any) -> Edge:
         """Add a line between two nodes of this graph."""
-        if kind not in EDGE_KINDS:
-            raise ValueError(f"unknown edge kind {kind!r}; known: {', '.join(EDGE_KINDS)}")
         made = Edge(tail.id, head.id, kind, **fields)
         self.edges.append(made)
         return made

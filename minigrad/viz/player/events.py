@@ -2,7 +2,7 @@
 
 The same list drives the widget, the static frames, the text log and the tests.  An event speaks
 about nodes of one neutral graph, so one function serves watched calls, grad_fn graphs, nets and
-programs alike; `build_events` tells how the backward part of a program was made.
+programs alike.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...grad_names import label_of
 from ..graph.format import NOT_YET, format_value
 from ..graph.graph import Graph, Links, Node, is_op, live_lines
 from ..render.words import ordered_ops
@@ -352,52 +351,3 @@ def formula(node: Node, values: Mapping[str, Any]) -> str:
     if "slots" in node.data:
         return "  ".join(slot.worked(values) for slot in node.data["slots"])
     return "  ".join(line for line in node.lines if "=" in line)
-
-
-# ---- How the backward part of a program came to be, pass by pass, as events for the player ----
-
-
-_PASSES = ("seed", "append", "rename", "sum", "prune", "zeros", "create")
-
-
-def build_events(graph: Graph) -> list[Event]:
-    """How the backward part came to be: append, rename, sum, prune, zeros, create variables.
-
-    ``graph`` is the finished program, drawn with ``detail="pruned"``.
-    """
-    links = Links(graph)
-    backward = (node for node in graph.nodes.values() if node.side == "backward")
-    made = [event for node in backward if (event := _came_about(graph, links, node))]
-    return sorted(made, key=lambda event: _PASSES.index(event.kind))
-
-
-def _came_about(graph: Graph, links: Links, node: Node) -> Event | None:
-    """The step of the builder that a node of the backward side is owed to."""
-    before, after = links.before[node.id], links.after[node.id]
-    outs = ", ".join(o.name for o in after)
-    match node.kind:
-        case "seed" if is_op(node):
-            words = f"Append #{node.number} {node.name}: the backward pass starts here"
-            return Event("seed", (node.id,), words)
-        case "grad_op":
-            twin = graph.nodes.get(node.twin or "")
-            forward = f"#{twin.number} {twin.name}" if twin is not None else "an earlier op"
-            words = f"Append #{node.number} {node.name}: the grad op of {forward}"
-            return Event("append", (node.id,), words)
-        case "sum":
-            words = f"Insert #{node.number} {node.name}: {len(before)} parts make {outs}"
-            return Event("sum", (node.id, *(o.id for o in after)), words)
-        case "zeros":
-            words = f"Insert #{node.number} {node.name}: nobody produces {outs}, so it is zero"
-            return Event("zeros", (node.id, *(o.id for o in after)), words)
-        case "pruned":
-            reason = ", ".join(node.lines) or "nothing needs it"
-            return Event("prune", (node.id,), f"Prune {node.name}: {reason}")
-        case "renamed" if label_of(node.name):
-            words = f"Rename: this part of the gradient is now {node.name}"
-            return Event("rename", (node.id, *(w.id for w in before)), words)
-        case "gradient" | "leaf_gradient" | "renamed":
-            inserted = any(n.kind in ("sum", "zeros") for n in before)
-            words = f"Create the variable {node.name}: shape and dtype from its forward name"
-            return None if inserted else Event("create", (node.id,), words)
-    return None

@@ -1,4 +1,4 @@
-"""`play`: step through a graph, forward and backward, and through the building of backward.
+"""`play`: step through a graph, forward and backward.
 
 A `Player` shows itself as a page in a frame, which needs no kernel, as its drawing and its text where
 nothing runs, and saves itself as one HTML file that needs nothing else.
@@ -16,23 +16,21 @@ from ..adapters.of_scope import all_values, is_scope, names_of, step_list
 from ..adapters.sources import record_of
 from ..picture import Picture, view_of_any
 from ..render.html import film_page, frame
-from .events import build_events, run_events
+from .events import run_events
 from .film import Film
 
 
 def play(
     x: Any,
     *,
-    building: bool = False,
     prediction: bool = False,
     names: Mapping[str, Any] | None = None,
 ) -> Player:
     """Step through whatever `draw` can draw.
 
-    A program plays as it runs; ``building=True`` plays how its backward part was made.
-    A pair ``(program, scope)`` plays
-    what ``Executor.run(program, …, scope=scope)`` did: every turn and test of a loop, the branch
-    that was taken.  A pair ``(program, values)`` shows values; those of step scopes turn by turn.
+    A program plays as it runs. A pair ``(program, scope)`` plays what
+    ``Executor.run(program, …, scope=scope)`` did: every turn and test of a loop, the branch that was
+    taken.  A pair ``(program, values)`` shows values; those of step scopes turn by turn.
     ``prediction=True`` asks for each next value before it shows it.
 
     Raises `TypeError` for something without a graph.
@@ -44,13 +42,9 @@ def play(
     """
     record = record_of(x)
     shown = x if record is not None else with_last_iteration(with_all_values(x))
-    detail = "pruned" if building else "auto"
-    view = view_of_any(shown, detail, True, Names(names, caller_variables()), None)
+    view = view_of_any(shown, "auto", True, Names(names, caller_variables()), None)
     picture = Picture(view.graph, view=view)
-    if building:
-        events = build_events(picture.graph)
-    else:
-        events = run_events(picture.graph, step_scopes(shown), record, view.whole)
+    events = run_events(picture.graph, step_scopes(shown), record, view.whole)
     return Player(Film(picture.graph, events, picture), prediction=prediction)
 
 
