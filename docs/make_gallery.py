@@ -48,7 +48,7 @@ def main() -> None:
     folder.mkdir(exist_ok=True)
     entries = [(title(make), caption(make), save(make, folder)) for make in PICTURES]
     frames = [(title(make), caption(make), save_player(make, folder)) for make in PLAYERS]
-    (folder / "moving.svg").write_text(moving(squared().film), encoding="utf-8")
+    (folder / "moving.svg").write_text(moving(squared()), encoding="utf-8")
     (HERE / "gallery.html").write_text(page(entries, frames), encoding="utf-8")
     (HERE / "gallery.md").write_text(markdown([*entries, *frames]) + sizes(), encoding="utf-8")
 

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 from ..atomic import replacing
 from ..gc_paused import gc_paused
 from .adapters.names import Names, caller_variables
-from .fold.fold import View
-from .fold.opening import found_ops
+from .fold.fold import View, found_ops
 from .graph.graph import Graph
 from .render import layout
 from .render.dot import estimated_width, to_dot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from minigrad.viz.player.film import Film
+from minigrad.viz.player.player import Player
 
 
 class Frame(NamedTuple):
@@ -14,7 +14,7 @@ class Frame(NamedTuple):
     texts: dict[str, list[str]]
 
 
-def frame(film: Film, number: int) -> Frame:
+def frame(film: Player, number: int) -> Frame:
     """What the first ``number`` steps leave on the page."""
     script = film.script
     states = {n: "done" if at < number else "pending" for n, at in script["first"].items()}

@@ -70,7 +70,7 @@ def test_a_player_steps_through_what_ran_in_its_order_with_its_numbers(seed):
 def test_no_frame_tells_a_value_before_it_was_computed(seed):
     root, *_ = traced(seed)
     root.backward()
-    film = mg.play(root).film
+    film = mg.play(root)
     for number in range(len(film.events) + 1):
         states, texts = frame(film, number)
         pending = {n for n, state in states.items() if state == "pending"}

@@ -8,9 +8,9 @@ from minigrad.viz.adapters.of_net import of_net
 from minigrad.viz.adapters.of_program import of_program
 from minigrad.viz.adapters.watching import watch
 from minigrad.viz.graph.graph import Graph, is_op
-from minigrad.viz.picture import graph_of
+from minigrad.viz.picture import Picture, graph_of
 from minigrad.viz.player.events import run_events
-from minigrad.viz.player.film import Film
+from minigrad.viz.player.player import Player
 from tests.viz import sample_programs as samples
 from tests.viz.replayed import frame
 
@@ -98,7 +98,7 @@ def test_every_operator_has_one_event_in_random_programs():
 def test_a_value_is_written_before_it_is_read():
     for seed in range(60):
         graph = of_program(samples.random_program(seed))
-        film = Film(graph, run_events(graph))
+        film = Player(Picture(graph), run_events(graph))
         written = {e.head for e in graph.edges if e.kind in ("flow", "grad", "accumulate")}
         for edge in graph.edges:
             reads = edge.kind in ("flow", "grad", "accumulate") and edge.head_port
@@ -153,7 +153,7 @@ def test_a_graph_without_operators_has_no_events():
 
 def test_frame_k_is_the_replay_of_the_first_k_events():
     graph = graph_of(watched())
-    film = Film(graph, run_events(graph))
+    film = Player(Picture(graph), run_events(graph))
     for k in range(len(film.events) + 1):
         states, texts = frame(film, k)
         touched = {n for e in film.events[:k] for n in e.nodes}

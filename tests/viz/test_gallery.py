@@ -35,7 +35,7 @@ def test_it_is_drawn_without_overlap_and_runs_nothing(make):
 
 @needs_layout
 def test_the_moving_picture_shows_every_frame_of_the_player_and_runs_nothing():
-    film = gallery_pictures.player().film
+    film = gallery_pictures.player()
     svg = make_gallery.moving(film)
     assert svg.count('class="turn') == len(film.events) + 1
     assert "—" in make_gallery.still(film, 0)

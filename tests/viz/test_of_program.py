@@ -16,7 +16,6 @@ from minigrad.viz.adapters.of_program import is_program, of_program
 from minigrad.viz.adapters.wiring import ported
 from minigrad.viz.graph.graph import Graph
 from minigrad.viz.picture import Picture, draw
-from minigrad.viz.player.events import build_events
 from minigrad.viz.render import layout
 from minigrad.viz.render.dot import to_dot
 from tests.viz import sample_programs as samples
@@ -337,15 +336,6 @@ def test_a_program_of_the_package_is_drawn_with_its_loss_seed_sum_and_zeros():
     assert only(graph, loss.name).kind == "output"
     assert (kinds["seed"], kinds["sum"], kinds["renamed"], kinds["zeros"]) == (1, 2, 4, 1)
     assert all(n.twin for n in graph.nodes.values() if n.kind == "grad_op")
-    built = build_events(graph)
-    assert list(dict.fromkeys(e.kind for e in built)) == [
-        "seed",
-        "append",
-        "rename",
-        "sum",
-        "zeros",
-        "create",
-    ]
 
 
 def test_a_loop_of_the_package_carries_its_values_and_has_blocks_for_body_and_condition():

@@ -10,7 +10,7 @@ import pytest
 import minigrad as mg
 from minigrad.primitives.registry import REGISTRY
 from minigrad.viz.adapters.formula import rule_formula, written
-from minigrad.viz.player.film import Film
+from minigrad.viz.player.player import Player
 from tests.viz.replayed import frame
 
 
@@ -110,7 +110,7 @@ def test_a_player_takes_the_numbers_back_and_shows_them_as_formula():
     e, names = example()
     e.backward()
     player = mg.play(e, names=names)
-    film: Film = player.film
+    film: Player = player
     (mul,) = (n.id for n in player.graph.nodes.values() if n.name == "MulBackward0")
     assert frame(film, 0).texts[mul] == ["[0] g·d = —", "[1] g·c = —"]
     assert frame(film, len(player.events)).texts[mul] == ["[0] g·d = 4", "[1] g·c = 5"]

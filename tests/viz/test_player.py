@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from minigrad.viz.graph.graph import Graph
+from minigrad.viz.picture import Picture
 from minigrad.viz.player.events import Event
-from minigrad.viz.player.film import Film
 from minigrad.viz.player.player import Player, play
 from minigrad.viz.render import layout
 from minigrad.viz.render.html import as_json
@@ -25,8 +25,9 @@ def small_film(name="x", answer="9"):
     y = g.node("output", "y", lines=(answer,))
     g.edge(x, f)
     g.edge(f, y)
-    return Film(
-        g, [Event("forward", (f.id, y.id), f"Square gives {answer}", "y = x²", {y.id: answer})]
+    return Player(
+        Picture(g),
+        [Event("forward", (f.id, y.id), f"Square gives {answer}", "y = x²", {y.id: answer})],
     )
 
 
@@ -37,7 +38,7 @@ def test_the_text_of_a_player_is_the_log_of_its_events():
 
 
 def test_before_it_starts_no_gradient_and_no_result_has_a_number():
-    film = play((samples.shared_w(), {"w@GRAD": 12.0, "loss": 3.0})).film
+    film = play((samples.shared_w(), {"w@GRAD": 12.0, "loss": 3.0}))
     texts = frame(film, 0).texts
     assert any(n.name == "w@GRAD" and n.id in texts for n in film.graph.nodes.values())
     assert {text.rpartition("= ")[2] for lines in texts.values() for text in lines} <= {"—", ""}
@@ -48,19 +49,19 @@ def test_a_notebook_gets_the_player_its_drawing_and_its_text():
     player = play(samples.shared_w())
     bundle = player._repr_mimebundle_()
     assert set(bundle) == {"text/plain", "image/svg+xml", "text/html"}
-    assert bundle["image/svg+xml"] == player.film.picture.svg
+    assert bundle["image/svg+xml"] == player.picture.svg
 
 
 def test_without_a_layout_engine_the_text_remains(monkeypatch, tmp_path):
     monkeypatch.setattr(layout, "ENGINES", ())
-    player = Player(small_film())
+    player = small_film()
     assert set(player._repr_mimebundle_()) == {"text/plain"}
     assert "Square gives 9" in player.save(tmp_path / "x.html").read_text(encoding="utf-8")
 
 
 def test_a_loop_shows_the_values_of_each_iteration():
     scopes = [{"t": np.array([2.0, 3.0])}, {"t": np.array([4.0, 9.0])}]
-    film = play((samples.while_loop(), {"step_scopes": scopes})).film
+    film = play((samples.while_loop(), {"step_scopes": scopes}))
     for iteration, words in enumerate(("[2, 3]", "[4, 9]")):
         steps = film.script["steps"]
         number = next(n for n, s in enumerate(steps) if [words] in s["shows"].values())
@@ -98,7 +99,7 @@ def test_playing_loads_widgets_only_when_one_is_shown():
 
 
 def test_what_stands_before_a_value_keeps_to_the_rows_of_its_box():
-    from minigrad.viz.player.film import _beside
+    from minigrad.viz.player.player import _beside
 
     drawn, before = "model.0.weight.grad = [3,4] float64", "model.0.weight.grad = —"
     assert _beside(drawn, before) == [

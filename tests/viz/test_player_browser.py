@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.viz.player.film import Film
+from minigrad.viz.picture import Picture
 from minigrad.viz.player.player import Player, play
 from tests.viz import replayed
 from tests.viz import sample_programs as samples
@@ -85,7 +85,7 @@ def test_a_click_on_a_node_jumps_to_the_step_that_wrote_it(show):
     page = show(player)
     node = next(n for n in player.graph.nodes.values() if n.name == "h2@GRAD")
     page.click(f'g.node[id$="-{node.id}"] text')
-    assert frame_of(page) == player.film.first[node.id] + 1
+    assert frame_of(page) == player.first[node.id] + 1
     assert "active" in page.get_attribute(f'g.node[id$="-{node.id}"]', "class")
 
 
@@ -95,8 +95,8 @@ def test_the_browser_shows_what_the_film_says_in_every_frame(show):
     page = show(player)
     page.focus(".mg-player")
     for number in range(len(player.events) + 1):
-        states, texts = replayed.frame(player.film, number)
-        said = player.events[number - 1].text if number else player.film.opening
+        states, texts = replayed.frame(player, number)
+        said = player.events[number - 1].text if number else player.opening
         assert page.text_content(".mg-say") == said
         seen = page.evaluate(NODES)
         for node, classes, shown in seen:
@@ -115,7 +115,7 @@ def test_nothing_moves_between_frames(show):
 
 
 def test_a_player_made_before_it_is_seen_writes_values_where_they_belong(show, tmp_path):
-    page = show(Player(small_film()))
+    page = show(small_film())
     page.focus(".mg-player")
     page.keyboard.press("End")
     places = page.evaluate(PLACES)
@@ -264,7 +264,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_name_is_shown_and_runs_nothing(show, name):
-    page = show(Player(small_film(name, answer=name[:28])))
+    page = show(small_film(name, answer=name[:28]))
     page.focus(".mg-player")
     page.keyboard.press("ArrowRight")
     assert name[:28] in page.text_content(".mg-say")
@@ -272,7 +272,7 @@ def test_a_hostile_name_is_shown_and_runs_nothing(show, name):
 
 
 def test_a_frame_takes_at_most_fifty_milliseconds_at_four_hundred_nodes(show):
-    player = Player(play_of(samples.big_program(160)))
+    player = play_of(samples.big_program(160))
     assert len(player.graph.nodes) >= 400
     page = show(player)
     page.focus(".mg-player")
@@ -298,4 +298,4 @@ def play_of(program):
     from minigrad.viz.player.events import run_events
 
     graph = of_program(program)
-    return Film(graph, run_events(graph))
+    return Player(Picture(graph), run_events(graph))

@@ -51,7 +51,7 @@ def test_the_branch_that_was_not_taken_is_grey_and_never_entered():
         1,
         2,
     ]
-    last = frame(player.film, len(player.events))
+    last = frame(player, len(player.events))
     grey = {player.graph.nodes[n].name for n, s in last.states.items() if s == "pending"}
     assert {"mul", "mul_0", "mul_grad"} <= grey
     assert not {"exp", "exp_0", "cond"} & grey

@@ -15,7 +15,7 @@ import minigrad as mg
 from minigrad import static
 from minigrad.viz.graph.format import LONGEST_LINE, format_value, shorten
 from minigrad.viz.graph.graph import CARRIES, is_op
-from minigrad.viz.player.film import Film
+from minigrad.viz.player.player import Player
 from tests.static import random_programs
 
 CONTROL = ("while", "cond", "recurrent", "while_grad", "cond_grad", "recurrent_grad")
@@ -62,7 +62,7 @@ class Page:
     """What stands on the page after each step: the script that the browser gets, replayed."""
 
     def __init__(self, player):
-        self.film: Film = player.film
+        self.film: Player = player
         self.graph = self.film.graph
         self.texts = {n: line[0] for n, node in self.graph.nodes.items() if (line := node.lines)}
         self.texts |= {

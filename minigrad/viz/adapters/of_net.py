@@ -13,8 +13,7 @@ from typing import Any
 from ...grad_names import EMPTY, GRAD, base, is_gradient
 from ..graph.graph import Graph, Node
 from .follow import follow_names
-from .sheets import Sheet, drawn
-from .wiring import Placed, dropped_op, flat, gradient_look, is_scopes
+from .wiring import Placed, Sheet, drawn, dropped_op, flat, gradient_look, is_scopes
 
 
 def is_net(x: Any) -> bool:

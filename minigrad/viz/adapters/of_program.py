@@ -17,9 +17,10 @@ from ..graph.format import format_shape
 from ..graph.graph import Graph, Node, Region
 from .follow import follow_names
 from .inside import add_word, show_value
-from .sheets import Sheet, drawn
 from .wiring import (
     Placed,
+    Sheet,
+    drawn,
     dropped_op,
     flat,
     gradient_look,

@@ -2,5 +2,4 @@
 
 fold        how much is drawn, and what was opened since (`View`)
 segments    repeats and neighbours, each drawn as one node
-opening     what is searched for; frames closed into one node
 """

@@ -12,14 +12,11 @@ import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..fold.fold import View, names_of
 from ..graph.format import BLOCKS, MOST_CELLS, Cells, visible
 from .words import describe
-
-if TYPE_CHECKING:
-    from ..player.film import Film
 
 _HERE = Path(__file__).parent.parent / "browser"
 #: of a picture that opens: drawings of what is in its boxes, nodes in all, the lines of one, and the nodes of
@@ -123,13 +120,6 @@ def _told(word: str, cells: Cells) -> dict[str, Any]:
 
 def _few_digits(number: Any) -> str:
     return str(int(number)) if isinstance(number, int) else f"{number:.3g}"
-
-
-def film_page(film: Film, prediction: bool = False) -> str:
-    """One HTML file that plays a film, with the code of the player, the drawing and the events."""
-    data = {"script": film.script, "frame": 0, "prediction": prediction}
-    title = film.graph.title or "Backward, step by step"
-    return page("player.js", film.picture.svg, data, film.text(), title, "All steps in words")
 
 
 def _text(name: str) -> str:
