@@ -30,7 +30,7 @@ from ..primitives.registry import REGISTRY, Primitive
 from ..static.program.arguments import names_of
 from ..static.program.program import Program
 from ..static.program.variable import Variable
-from ..static.run.feeds import check_all_fed, data_of, fed_arrays, fed_shapes, feed_of_call
+from ..static.run.executor import check_all_fed, data_of, fed_arrays, fed_shapes, feed_of_call
 from .lowering import Function, Values, lowered
 
 _ROWS = "how many rows a mask chooses is not known while JAX traces; use where instead"

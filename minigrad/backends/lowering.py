@@ -31,10 +31,9 @@ from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
 from ..grad_names import EMPTY
 from ..primitives.registry import REGISTRY
 from ..static.program.arguments import names_of, unwritten
-from ..static.program.op_info import op_info
-from ..static.program.operator import Operator
+from ..static.program.operator import Operator, op_info
 from ..static.program.program import Program
-from ..static.run.feeds import fed_shapes
+from ..static.run.executor import fed_shapes
 from ..static.run.kernels import arguments, results, targets
 from .c.step import CStep
 from .c.text import Writer

@@ -36,7 +36,7 @@ from ..primitives.registry import REGISTRY
 from ..static.program.arguments import names_of
 from ..static.program.infer import stand_in
 from ..static.program.program import Program
-from ..static.run.feeds import data_of, fed_shapes
+from ..static.run.executor import data_of, fed_shapes
 from .lowering import Function, NumpySpace, Values, lowered
 
 Shape = tuple[int, ...]

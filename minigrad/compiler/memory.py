@@ -10,8 +10,7 @@ import numpy as np
 
 from ..static.program.operator import Operator
 from ..static.program.program import Program
-from ..static.run.executor import Executor
-from ..static.run.feeds import not_set
+from ..static.run.executor import Executor, not_set
 from ..static.run.limits import endless
 from .schedule import Array, Call, Schedule, arrays_in, changed_memory, is_elementwise
 

@@ -20,8 +20,7 @@ from ..primitives.registry import Primitive
 from ..static.backward.grad_ops import written_out
 from ..static.program.block import Block
 from ..static.program.infer import infer_outputs
-from ..static.program.op_info import find_info
-from ..static.program.operator import Operator
+from ..static.program.operator import Operator, find_info
 from ..static.program.program import Program
 from ..static.program.transform import drop_unused, forget_gone
 from ..static.program.variable import Variable, plain_variable

@@ -22,8 +22,14 @@ from ..ops.shape import Shape
 from ..static.program.arguments import names_of
 from ..static.program.program import Program
 from ..static.program.variable import Variable
-from ..static.run.executor import Executor
-from ..static.run.feeds import check_all_fed, data_of, fed_arrays, fed_shapes, feed_of_call
+from ..static.run.executor import (
+    Executor,
+    check_all_fed,
+    data_of,
+    fed_arrays,
+    fed_shapes,
+    feed_of_call,
+)
 from .lower import lower
 from .memory import plan_buffers, start_memory
 from .passes.bias import fold_bias

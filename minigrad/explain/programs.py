@@ -8,8 +8,7 @@ from ..errors import DTypeError, describe, refusal
 from ..grad_names import GRAD
 from ..static.backward.op_path import connections, differentiable_inputs
 from ..static.program.block import Block
-from ..static.program.op_info import has_blocks, op_info
-from ..static.program.operator import Operator
+from ..static.program.operator import Operator, has_blocks, op_info
 from ..static.program.program import BackwardCall
 from ..static.program.variable import Variable
 from ..static.run.scope import Scope, Step

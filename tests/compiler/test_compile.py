@@ -16,7 +16,7 @@ import minigrad as mg
 from minigrad import static
 from minigrad.compiler import step as pipeline
 from minigrad.errors import MinigradError, ProgramError
-from minigrad.static.program.op_info import CONTROL, OpInfo
+from minigrad.static.program.operator import CONTROL, OpInfo
 
 DESIGN = Path(mg.__file__).parents[1] / "docs" / "design.md"
 CORPUS = {}

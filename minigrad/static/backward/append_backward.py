@@ -19,8 +19,7 @@ from ...ops.shape import fits
 from ...primitives.arguments import as_list
 from ..program.arguments import names_of
 from ..program.block import Block
-from ..program.op_info import op_info
-from ..program.operator import Operator, Ops
+from ..program.operator import Operator, Ops, op_info
 from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable
 from .grad_ops import (

@@ -21,8 +21,7 @@ from ...primitives.registry import REGISTRY, Primitive
 from ..program.block import Block
 from ..program.control_flow import captured
 from ..program.infer import variables_of
-from ..program.op_info import CONTROL, find_info, op_info
-from ..program.operator import Operator, backward_op
+from ..program.operator import CONTROL, Operator, backward_op, find_info, op_info
 from ..program.transform import copy_into, needed_ops
 from ..program.variable import Variable
 from ..run.kernels import run_grad_op

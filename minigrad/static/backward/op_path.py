@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from ...errors import ProgramError
 from ...primitives.arguments import Names
 from ..program.block import Block
-from ..program.op_info import CONTROL, find_info, has_blocks
-from ..program.operator import Operator, Ops
+from ..program.operator import CONTROL, Operator, Ops, find_info, has_blocks
 from ..program.program import Pruned
 from .passes import repair
 

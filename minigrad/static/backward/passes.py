@@ -19,8 +19,7 @@ from ...primitives.arguments import ByName
 from ..program.arguments import name_of, several
 from ..program.block import Block
 from ..program.infer import infer_outputs
-from ..program.op_info import CONTROL
-from ..program.operator import Operator, Ops, backward_op
+from ..program.operator import CONTROL, Operator, Ops, backward_op
 from ..program.variable import plain_variable
 
 #: where a gradient is written: the operator, one of its lists of names, the place in it

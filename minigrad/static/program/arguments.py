@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import MinigradError, describe, did_you_mean, wrong
 from ...grad_names import EMPTY, GRAD
 from ...primitives.arguments import Slots
-from .op_info import CONTROL, ROLES, OpInfo
-from .operator import Operator
+from .operator import CONTROL, ROLES, Operator, OpInfo
 from .variable import Variable
 
 if TYPE_CHECKING:

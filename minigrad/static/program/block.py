@@ -12,8 +12,7 @@ from ...primitives.arguments import Args, Attrs, Slots
 from ...primitives.registry import Primitive
 from .arguments import check_operator, slots_of
 from .infer import infer_outputs
-from .op_info import bind_slots, op_info
-from .operator import Operator
+from .operator import Operator, bind_slots, op_info
 from .variable import ShapeOf, Variable, check_name
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from ...primitives.arguments import Attrs, Function, Values
 from ...primitives.registry import Primitive
 from ..run.kernels import refused, run_grad_op, run_kernel
 from ..run.limits import MEMORY, check_room
-from .op_info import op_info
+from .operator import op_info
 from .variable import Variable, check_name, plain_variable
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from ...errors import ProgramError, did_you_mean
 from ...grad_names import EMPTY
 from ...primitives.arguments import Names
 from .block import Block
-from .op_info import CONTROL, ROLES, ROWS, bind_slots, op_info
-from .operator import BLOCK_ATTRS, Operator
+from .operator import BLOCK_ATTRS, CONTROL, ROLES, ROWS, Operator, bind_slots, op_info
 from .program import Program
 from .variable import check_name
 

@@ -17,8 +17,7 @@ from ...primitives.arguments import ByName, Function
 from ...primitives.dispatch import check_finite
 from ..program.arguments import unwritten
 from ..program.block import Block
-from ..program.op_info import op_info
-from ..program.operator import Operator
+from ..program.operator import Operator, op_info
 from ..program.program import Program
 from .kernels import refused, run_grad_op, run_kernel, targets
 from .limits import HELD, LARGER, MEMORY, check_room, endless

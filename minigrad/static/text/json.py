@@ -27,8 +27,7 @@ from ...grad_names import EMPTY
 from ...ops.shape import Array
 from ...primitives.arguments import ByName
 from ..program.block import Block
-from ..program.op_info import ROLES
-from ..program.operator import Operator
+from ..program.operator import ROLES, Operator
 from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable
 from ..program.verify import mark_given, verify

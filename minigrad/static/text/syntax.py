@@ -7,16 +7,14 @@ Grammar (indentation is for the eye; ``#`` starts a comment)::
     block       :=  "block" INT ["in" INT] ["grad of" INT] ":" line*
     line        :=  "--" ROLE ["without" names cut] | declaration | operator
     declaration :=  ("data" | "param" | "const" | "var") NAME ":" DTYPE "[" sizes "]" ["stop" | "grad"] ["=" value]
-    operator    :=  [target ("," target)* "="] TYPE "(" [argument ("," argument)*] ")" row*
-    row         :=  "|" SLOT "=" NAME ("," SLOT "=" NAME)*
+    operator    :=  [target ("," target)* "="] TYPE "(" [argument ("," argument)*] ")"
     target      :=  [SLOT "="] names
     argument    :=  [SLOT "="] names | ATTR "=" value
     names       :=  NAME | "[" [NAME ("," NAME)*] "]"
     value       :=  a Python literal, or "block" INT
 
 Slots are written out where they are not the next one in the order of the type.  Variables that an operator makes are
-not declared: their shape follows, that of ``x@GRAD`` from ``x``.  The grad op of a loop or a branch has a row for each
-variable with its gradient, and the names of both in its block; what is not there is left out.  `parse` gives back a
+not declared: their shape follows, that of ``x@GRAD`` from ``x``.  `parse` gives back a
 program with the same text; of start values, those of small constants are part of it.  Every backward call begins with
 ``-- loss``.
 """
@@ -34,8 +32,15 @@ from ...grad_names import EMPTY, GRAD, variable_of, whole
 from ...ops.shape import Array
 from ...primitives.arguments import Attrs, ByName, Names, Slots
 from ..program.block import Block
-from ..program.op_info import CONTROL, ROLES, ROWS, OpInfo, bind_slots, find_info, op_info
-from ..program.operator import BLOCK_ATTRS, Operator
+from ..program.operator import (
+    BLOCK_ATTRS,
+    CONTROL,
+    ROLES,
+    Operator,
+    bind_slots,
+    find_info,
+    op_info,
+)
 from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable, check_name
 from .literals import DTYPES, LIMIT, check_memory, check_shape, from_plain, to_plain
@@ -136,30 +141,9 @@ def format_op(op: Operator) -> str:
     """
     info = find_info(op.type)
     slots_in, slots_out = (info.inputs, info.outputs) if info is not None else ((), ())
-    rows = _rows(op)
-    in_rows = {name for row in ROWS[op.type] for name in row} if rows else set()
-    inputs = {slot: names for slot, names in op.inputs.items() if slot not in in_rows}
-    outputs = {slot: names for slot, names in op.outputs.items() if slot not in in_rows}
-    args = _slots(inputs, slots_in)
-    args += [f"{k}={_value(k, v)}" for k, v in op.attrs.items() if k not in in_rows]
-    targets = _slots(outputs, slots_out)
-    head = (", ".join(targets) + " = " if targets else "") + f"{op.type}({', '.join(args)})"
-    return "\n    | ".join([head, *rows])
-
-
-def _rows(op: Operator) -> list[str]:
-    """A row for each variable and its gradient in a grad op of control flow; none where lists do not fit."""
-    given = {**op.inputs, **op.outputs, **op.attrs}
-    rows = []
-    for names in ROWS.get(op.type, ()) if op.type.endswith("_grad") else ():
-        columns = [given.get(name) for name in names]
-        if not all(isinstance(c, list) and len(c) == len(columns[0] or ()) for c in columns):
-            return []
-        for first, *others in zip(*columns, strict=True):
-            cells = [(names[0], first), *zip(names[1:], others, strict=True)]
-            told = [f"{n}={v}" for n, v in cells if v != EMPTY or n == names[0]]
-            rows.append(", ".join(told))
-    return rows
+    args = _slots(op.inputs, slots_in) + [f"{k}={_value(k, v)}" for k, v in op.attrs.items()]
+    targets = _slots(op.outputs, slots_out)
+    return (", ".join(targets) + " = " if targets else "") + f"{op.type}({', '.join(args)})"
 
 
 def _slots(given: Slots, order: Names) -> list[str]:
@@ -209,7 +193,7 @@ def parse(text: str, limit: int = LIMIT) -> Program:
     program.blocks.clear()
     role = "forward"
     calls: list[tuple[Block, int, list[str]]] = []
-    for number, line in _lines(text):
+    for number, line in enumerate(map(str.strip, text.splitlines()), 1):
         try:
             if line.startswith("--"):
                 word, _, cut = line[2:].partition(" without ")
@@ -231,19 +215,6 @@ def parse(text: str, limit: int = LIMIT) -> Program:
         return mark_given(verify(program))
     except Exception as error:
         raise ProgramFormatError(str(error)) from error
-
-
-def _lines(text: str) -> list[tuple[int, str]]:
-    """The lines with their numbers; the rows of an operator belong to its line."""
-    lines: list[tuple[int, str]] = []
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = raw.strip()
-        if line.startswith("|") and lines and not lines[-1][1].startswith("#"):
-            begin, head = lines.pop()
-            lines.append((begin, f"{head}\n{line}"))
-        else:
-            lines.append((number, line))
-    return lines
 
 
 def _memory(text: str) -> int:
@@ -331,7 +302,6 @@ def _tokens(line: str) -> list[str]:
 
 
 def _append(block: Block, line: str, role: str) -> None:
-    line, *rows = line.split("\n|")
     head, bracket, rest = line.partition("(")
     if not bracket or not rest.endswith(")"):
         raise ValueError("an operator reads: targets = type(arguments)")
@@ -348,8 +318,6 @@ def _append(block: Block, line: str, role: str) -> None:
             _enter(inputs, slot, _names("".join(tokens)))
         else:
             _enter(attrs, slot, _literal(slot, tokens))
-    if rows:
-        _enter_rows(rows, info, (inputs, outputs, attrs))
     if not outputs:
         raise ValueError(f"{info.type} has no name for its result")
     op = Operator(info.type, inputs, outputs, bind_slots(info, inputs, outputs, attrs), role)
@@ -366,25 +334,6 @@ def _append(block: Block, line: str, role: str) -> None:
     else:
         block._append(op)
         block.vars.update(gradients)  # they say more than inference knows of open sizes
-
-
-def _enter_rows(rows: list[str], info: OpInfo, places: Any) -> None:
-    """Give slots and attrs the lists that stand in rows, in the order of the type."""
-    columns: Slots = {n: [] for names in ROWS.get(info.type, ()) for n in names}
-    for row in rows:
-        cells = {slot: "".join(tokens) for slot, tokens in _split(row)}
-        rows_of_it = (r for r in ROWS.get(info.type, ()) if r[0] in cells)
-        names = next((r for r in rows_of_it if cells.keys() <= {*r}), ())
-        if not names:
-            raise ValueError(f"{info.type} has no row of {', '.join(cells) or 'nothing'}")
-        for name in names:
-            columns[name] += _names(cells.get(name, EMPTY))
-    for place, order in zip(places, (info.inputs, info.outputs, info.attrs), strict=True):
-        for name in columns.keys() & {*order}:
-            _enter(place, name, columns[name])
-        entries = sorted(place.items(), key=lambda e: order.index(e[0]) if e[0] in order else -1)
-        place.clear()
-        place.update(entries)
 
 
 def _enter(place: ByName, key: str, value: Any) -> None:

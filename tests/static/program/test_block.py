@@ -12,7 +12,7 @@ from minigrad import static
 from minigrad.errors import MinigradError, ProgramError
 from minigrad.grad_names import EMPTY
 from minigrad.primitives.registry import REGISTRY
-from minigrad.static.program.op_info import op_info
+from minigrad.static.program.operator import op_info
 from minigrad.static.program.variable import ShapeOf
 
 

@@ -10,8 +10,7 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import ProgramError
-from minigrad.static.program.op_info import CONTROL, OpInfo
-from minigrad.static.program.operator import Operator
+from minigrad.static.program.operator import CONTROL, Operator, OpInfo
 
 
 def whole():
