@@ -293,14 +293,12 @@ class JaxStep:
     An error leaves the parameters as they were.
     """
 
-    def __init__(
-        self, program: Program, feed: Any, fetch: Any, executor: Any, max_steps: Any
-    ) -> None:
+    def __init__(self, program: Program, feed: Any, fetch: Any, executor: Any) -> None:
         self.program, self.executor = program, executor
         self.single = isinstance(fetch, Variable | str)
         self.fetch = names_of(program, fetch, "fetch", root=True)
         self.data = data_of(program)
-        self.space = JaxSpace(max_steps)
+        self.space = JaxSpace()
         self.history: list[str] = []
         self.source = ""
         self.function: Callable[..., Any] | None = None
@@ -387,10 +385,9 @@ _PRODUCTS = ("matmul", "matmul_nt", "matmul_tn", "linear", "concat", "stack", "s
 
 
 class JaxSpace:
-    """Every primitive by its type, as a function of JAX arrays; ``max_steps`` bounds loops that are differentiated."""
+    """Every primitive by its type, as a function of JAX arrays."""
 
-    def __init__(self, max_steps: int | None = None) -> None:
-        self.max_steps = max_steps
+    def __init__(self) -> None:
         self._functions: dict[str, Callable[..., Any]] = {}
         self._retarget = Retarget(
             JaxNumPy(),
@@ -435,42 +432,20 @@ class JaxSpace:
             return _like(after, carried), (out, carried)
 
         ends, (stacked, carried) = lax.scan(one, starts, sequences)
-        return ends, stacked, (carried, sequences, None)
+        return ends, stacked, (carried, sequences)
 
     def while_loop(self, test: Body, step: Body, starts: Values, save: bool) -> Any:
         """Steps as long as the test holds."""
-        if not save:
-            more = lambda carried: jnp.all(test(carried))  # noqa: E731
-            return lax.while_loop(more, lambda c: _like(step(c)[0], c), starts), None
-        if self.max_steps is None:
+        if save:
             raise ProgramError(
                 "the gradient of a while loop needs the values of every step, and JAX must know how many to keep.\n"
-                '  repair: static.compile(..., backend="jax", max_steps=100), or static.static_rnn'
+                '  repair: static.static_rnn; or backend="c" with max_steps=100'
             )
-        return self._bounded(test, step, starts, self.max_steps)
-
-    def _bounded(self, test: Any, step: Any, starts: Values, limit: int) -> Any:
-        """A while loop of at most ``limit`` steps, which keeps what each of them began with."""
-
-        def more(state: Any) -> Any:
-            count, carried, _ = state
-            return (count < limit) & jnp.all(test(carried))
-
-        def one(state: Any) -> Any:
-            count, carried, rows = state
-            rows = tuple(r.at[count].set(c) for r, c in zip(rows, carried, strict=True))
-            return count + 1, _like(step(carried)[0], carried), rows
-
-        room = tuple(jnp.zeros((limit, *s.shape), s.dtype) for s in starts)
-        count, ends, rows = lax.while_loop(more, one, (0, starts, room))
-        count = jax.pure_callback(
-            _ended, jax.ShapeDtypeStruct((), np.int32), count, jnp.all(test(ends)), limit
-        )
-        return ends, (rows, (), count)
+        more = lambda carried: jnp.all(test(carried))  # noqa: E731
+        return lax.while_loop(more, lambda c: _like(step(c)[0], c), starts), None
 
     def loop_grad(self, back: Body, kept: Any, seeds: Values, grads: Values, params: Values) -> Any:
         """The steps backwards: gradients of the starts, of what the body reads from outside, of the sequences."""
-        rows, sequences, count = kept
         totals = tuple(jnp.zeros_like(p) for p in params)
 
         def one(state: Any, row: Any) -> Any:
@@ -479,21 +454,8 @@ class JaxSpace:
             totals = tuple(t + s for t, s in zip(totals, shares, strict=True))
             return (_like(after, grads), totals), slices
 
-        if count is None:
-            (grads, totals), out = lax.scan(
-                one, (grads, totals), (rows, sequences, seeds), reverse=True
-            )
-            return grads, totals, out
-
-        def earlier(state: Any) -> Any:
-            k, inner = state
-            row = tuple(r[k - 1] for r in rows)
-            return k - 1, one(inner, (row, (), ()))[0]
-
-        _, (grads, totals) = lax.while_loop(
-            lambda state: state[0] > 0, earlier, (count, (grads, totals))
-        )
-        return grads, totals, ()
+        (grads, totals), out = lax.scan(one, (grads, totals), (*kept, seeds), reverse=True)
+        return grads, totals, out
 
 
 class Filled(NDArrayOperatorsMixin):
@@ -582,13 +544,3 @@ def strongly_typed(value: Any) -> Any:
 def _like(values: Values, before: Values) -> Values:
     """The next carried values, in the dtypes they came with."""
     return tuple(v.astype(b.dtype) for v, b in zip(map(jnp.asarray, values), before, strict=True))
-
-
-def _ended(count: Any, goes_on: Any, limit: Any) -> Any:
-    """Runs while the program does.  Errors: `ProgramError` for a loop that was cut off."""
-    if goes_on:
-        raise ProgramError(
-            f"a while loop did not end within max_steps={int(limit)}.\n"
-            f"  repair: give static.compile a larger max_steps"
-        )
-    return np.asarray(count, np.int32)  # threads of JAX's own know no 64-bit mode

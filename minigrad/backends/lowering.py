@@ -76,7 +76,7 @@ def on_backend(
     needs("jax", "jax", 'backend="jax"')
     from .jax_step import JaxStep
 
-    return JaxStep(program, feed, fetch, executor, max_steps)
+    return JaxStep(program, feed, fetch, executor)
 
 
 def to_c(

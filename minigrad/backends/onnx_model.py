@@ -4,7 +4,7 @@ The program runs once, as a pure function, on `Symbol`s, and what it leaves behi
 inputs, the fetched variables its outputs, parameters are stored in it.
 
 Kernels run retargeted, on `OnnxNumPy`.  A few have a counterpart: where ONNX has the very operator (`Conv`, `Erf`),
-or where a kernel looks at values.  Sequences are unrolled as on NumPy, branches become `If`, while loops become `Loop`.
+or where a kernel looks at values.  Sequences are unrolled as on NumPy, branches become `If`.
 """
 
 from __future__ import annotations
@@ -848,39 +848,11 @@ class OnnxSpace(NumpySpace):
         )
 
     def while_loop(self, test: Body, step: Body, starts: Values, save: bool) -> Any:
-        """A `Loop` without a limit."""
-        if save:
-            raise ProgramError(
-                "the gradient of a while loop reads the values of every step, which an ONNX Loop does not keep.\n"
-                "  repair: static.static_rnn, whose steps are written out"
-            )
-        goes_on = self.graph.symbol(test(starts), bool).reshape(())
-        carried = tuple(
-            Symbol(self.graph, self.graph.unique("carried"), s.shape, s.dtype) for s in starts
+        """Not in a graph."""
+        raise ProgramError(
+            "a while loop is not exported: an ONNX graph has all of its steps.\n"
+            "  repair: static.static_rnn, whose steps are written out"
         )
-        count, before = (self.graph.unique(n) for n in ("count", "goes_on"))
-        with self.graph.inner() as nodes:
-            after = [
-                self.graph.symbol(v, c.dtype)
-                for v, c in zip(step(carried)[0], carried, strict=True)
-            ]
-            again = self.graph.symbol(test(tuple(after)), bool).reshape(())
-            results = self._own([again, *after])
-        inputs = [
-            info(count, np.int64()),
-            info(before, np.bool_()),
-            *(info(c.name, c) for c in carried),
-        ]
-        body = helper.make_graph(
-            nodes, self.graph.unique("step"), inputs, [info(v.name, v) for v in results]
-        )
-        names = [self.graph.unique("Loop") for _ in starts]
-        sources = ["", goes_on.name, *(self.graph.symbol(s).name for s in starts)]
-        self.graph.nodes.append(helper.make_node("Loop", sources, names, names[0], body=body))
-        ends = (
-            Symbol(self.graph, n, c.shape, c.dtype) for n, c in zip(names, carried, strict=True)
-        )
-        return tuple(ends), None
 
     def _own(self, values: list[Symbol]) -> list[Symbol]:
         """Results an inner graph has made itself."""

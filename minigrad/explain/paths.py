@@ -135,7 +135,6 @@ def because(subject: str, key: str, **words: Any) -> Explanation:
 
 MOST_PATHS = 24  #: more are not followed one by one
 MOST_PULLS = 1000  #: nor are they where so many rules would run
-FEWER_PULLS = 100  #: for each of many values
 GROWN = 1e6  #: a gradient that grows by more than this on its way explodes
 SHRUNK = 1e-7  #: one that shrinks below this part of the largest vanishes
 _SINGLE = 1e-3  #: what a single node may take away without being the one to blame
@@ -183,8 +182,7 @@ def traced(
         total = total + more
     told = Explanation(name, total)
     told.remark(*(before if before[0] else trouble(steps, counts, place, total)))
-    pulls = MOST_PULLS if flown is None else FEWER_PULLS
-    if counts[root] <= MOST_PATHS and counts[root] * len(nodes) <= pulls:
+    if counts[root] <= MOST_PATHS and counts[root] * len(nodes) <= MOST_PULLS:
         trails = followed(start, place, counts)
         shares = [g for _, g in trails]
         told.paths = list(zip(labels([t for t, _ in trails]), shares, strict=True))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import functools
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 from ..errors import DTypeError, describe, refusal
@@ -39,10 +38,9 @@ from .paths import (
     traced,
     uses,
 )
-from .source_cuts import Code, Cut, code_around, code_of, cuts, users
+from .source_cuts import Cut, code_around, code_of, cuts
 
 _FREED = "second time"
-_REENTRANT = "CheckpointFunctionBackward"  # its backward runs a graph that is not there before
 
 
 class TorchNode:
@@ -119,7 +117,7 @@ class TorchGraph:
 
     @functools.cached_property
     def state(self) -> tuple[str, Any, str]:
-        """What keeps it from running: ("stale", the node, its saved value), "hooked", "freed", "partly"; or ""."""
+        """What keeps it from running: ("stale", the node, its saved value), "hooked", "freed", "shared"; or ""."""
         if any(map(is_hooked, self.nodes)):
             return "hooked", None, ""
         freed, whole = [], []
@@ -136,8 +134,8 @@ class TorchGraph:
                     whole += [node] if kind_of(value) == "tensor" else []
         if not freed:
             return "", None, ""
-        partly = whole and whole[0].seq > freed[0].seq  # what backward runs first is whole
-        return "partly" if partly else "freed", freed[0], ""
+        shared = whole and whole[0].seq > freed[0].seq  # what backward runs first is whole
+        return "shared" if shared else "freed", freed[0], ""
 
 
 def _node_of(x: Any) -> Any:
@@ -151,9 +149,7 @@ def why_torch(x: Any, output: Any, frame: Any) -> Any:
     ``output`` is what backward starts from, or a function without arguments that computes it; else the
     newest one is taken among the variables of ``frame`` that depends on ``x``.
     """
-    variables = {**frame.f_globals, **frame.f_locals} if frame is not None else {}
-    variables = {k: v for k, v in variables.items() if not k.startswith("_")}
-    case = Case(variables, frame, several=kind_of(x) != "tensor")
+    case = Case(frame)
     if callable(output) and kind_of(output) != "tensor":
         with sys.modules["torch"].random.fork_rng(devices=[]):
             output = output()
@@ -171,14 +167,14 @@ def why_torch(x: Any, output: Any, frame: Any) -> Any:
 class Case:
     """What can be looked at: the caller's variables and code, and the graphs that were read already."""
 
-    def __init__(self, variables: Mapping[str, Any], frame: Any, several: bool) -> None:
-        self.variables = variables
-        self.tensors = tensor_names(variables)
-        self.optimizers = of_kind(variables, "optimizer")
-        self.modules = of_kind(variables, "module")
-        self.code = code_around(frame) if frame is not None else Code([], "", 1, {})
+    def __init__(self, frame: Any) -> None:
+        variables = {**frame.f_globals, **frame.f_locals}
+        self.variables = {k: v for k, v in variables.items() if not k.startswith("_")}
+        self.tensors = tensor_names(self.variables)
+        self.optimizers = of_kind(self.variables, "optimizer")
+        self.modules = of_kind(self.variables, "module")
+        self.code = code_around(frame)
         self.graphs: dict[int, TorchGraph] = {}
-        self.several = several  # tensors are asked for
 
     def explain(self, x: Any, output: Any, name: str = "") -> Explanation:
         """The explanation of one tensor; where ``.grad`` is there without a reason to be, that comes first."""
@@ -199,15 +195,13 @@ class Case:
             return self._alone(x, name)
         if not output.requires_grad:
             end = self.name(output) or "the output"
-            reason = self._without_graph(output, end)
-            return because(
-                name, "end_without_graph", end=end, reason=reason.reason, repair=reason.repair
-            )
+            told = self._without_graph(output, end)
+            words = {"end": end, "reason": told.reason, "repair": told.repair}
+            return because(name, "end_without_graph", **words)
         graph = self.graph(output)
-        place = graph.place(x)
-        if place is not None:
+        if place := graph.place(x):
             return self._on_path(x, name, graph, place)
-        if x.is_leaf and x.grad is not None and any(n.name() == _REENTRANT for n in graph.all):
+        if x.grad is not None and any("CheckpointFunction" in n.name() for n in graph.all):
             held = "(checkpoint(…, use_reentrant=True) holds its paths: they are made in backward)"
             return Explanation(name, x.grad).remark(held)
         return self._off_path(x, name, graph)
@@ -244,12 +238,10 @@ class Case:
             return because(name, "inference_mode")
         held = [p for m in self.modules.values() for p in m.parameters()]
         if type(x).__name__ == "Parameter" or any(x is p for p in held):
-            frozen = self._asked("False")
-            line = f" ({self.code.line(frozen[0])})" if frozen else ""
+            line = "".join(f" ({self.code.line(n)})" for n in self._asked(False)[:1])
             return because(name, "frozen", line=line)
-        memory, others = storage(x), [(n, t) for n, t in self.tensors.items() if t is not x]
-        for other, t in others:
-            if t.requires_grad and memory and storage(t) == memory:
+        for other, t in self.tensors.items():
+            if t.requires_grad and storage(x) and storage(t) == storage(x):
                 return because(name, "shares", other=other)
         if muted := [block for _, block in self.code.assigned(name) if block]:
             return because(name, "muted", block=muted[-1])
@@ -264,25 +256,20 @@ class Case:
 
     def _late(self, end: str) -> str:
         """The line that set requires_grad, if that was only after an output had been computed."""
-        asked = self._asked("True")
+        asked = self._asked(True)
         made = [n.lineno for n in self.code.assignments(end)]
         after = [n for n in asked if made and n.lineno > max(made)]
         return self.code.line(after[0]) if after and len(after) == len(asked) else ""
 
-    def _asked(self, what: str) -> list[Any]:
+    def _asked(self, wanted: bool) -> list[Any]:
         """Where the caller's code sets requires_grad so; a call without an argument asks for it."""
         calls = [c for _, c in self.code.calls("requires_grad_")]
-        words = [ast.unparse(c).partition("requires_grad_")[2] for c in calls]
-        asking = [
-            c for c, w in zip(calls, words, strict=True) if ("False" in w) == (what == "False")
-        ]
-        set_so = self.code.assignments("requires_grad")
-        return [*asking, *(n for n in set_so if ast.unparse(n.value) == what)]
+        found = [*calls, *self.code.assignments("requires_grad")]
+        return [n for n in found if ("False" in ast.unparse(n)) != wanted]
 
     def _cuts(self, starts: set[str], end: str, path: str = "") -> list[Cut]:
         """Where the caller's code, and what it calls, cut the ways from some names to an end."""
-        starts = (starts | users(self.variables, starts)) - {end}
-        return cuts(self.code, starts, [end] if end in self.variables else None, path)
+        return cuts(self.code, starts - {end}, [end] if end in self.variables else None, path)
 
     # a tensor that the output does not depend on
 
@@ -306,13 +293,13 @@ class Case:
 
     def _twin(self, x: Any, graph: TorchGraph) -> tuple[str, str] | None:
         """(what is the same, name) of a leaf in the graph that could be mistaken for this tensor."""
-        leaves = {n: t for n, t in self.tensors.items() if id(t) in graph.leaves}
-        memory = storage(x)
-        for n, t in leaves.items():
-            if memory and storage(t) == memory:
+        for n, t in self.tensors.items():
+            if id(t) in graph.leaves and storage(x) and storage(t) == storage(x):
                 return "it shares its memory with", n
-        for n, t in leaves.items():
-            if t.shape == x.shape and t.dtype == x.dtype and t.numel() > 1 and bool((t == x).all()):
+            same = (
+                id(t) in graph.leaves and t.numel() > 1 and (t.shape, t.dtype) == (x.shape, x.dtype)
+            )
+            if same and bool((t == x).all()):
                 return "its numbers are a copy of", n
         return None
 
@@ -338,38 +325,32 @@ class Case:
     ) -> Explanation:
         state, node, saved = graph.state
         grad = x.grad if x.is_leaf or x.retains_grad else None
-        if state in ("stale", "partly"):
-            told = because(name, "shared", end=graph.end, node=node.name())
-            again, repair = "", told.repair
-            if state == "stale":
-                told = self._stale(name, node, saved, graph.end)
-                again, repair = " again; a step() perhaps", ""
+        if state in ("stale", "shared"):
+            told = because(name, state, end=graph.end, node=node.name(), saved=saved)
             if grad is None:
                 return told
-            failed = f"(its paths cannot be run again: {told.reason}{again})"
-            return Explanation(name, grad).remark(failed, repair)
-        if state:
-            return self._not_run(x, name, graph, place, grad)
+            failed = f"(its paths cannot be run again: {told.reason})"
+            return Explanation(name, grad).remark(failed, told.repair if state == "shared" else "")
         try:
-            told = self._run(name, graph, place)
-        except (RuntimeError, TypeError, NotImplementedError) as error:
-            if grad is not None:
-                words = str(error).splitlines()[0][:120]
-                failed = f"(its paths cannot be run one by one: {words})"
-                return Explanation(name, grad).remark(failed)
-            return self._without_grad(x, name, graph)
+            told = Explanation(name) if state else self._run(name, graph, place)
+        except (RuntimeError, TypeError, NotImplementedError):
+            told = Explanation(name)
         if told.reason:
             return told
         if grad is None:
             missing = self._without_grad(x, name, graph)
             told.reason, told.repair = missing.reason, told.repair or missing.repair
             return told
-        told.remark(*difference(name, grad, told.total, self._hook(x, name, graph)))
+        if told.total is None:
+            told = Explanation(name, grad, uses(graph.root, graph.all, place), kind=USE)
+            told.remark(*self._suspects(grad, graph, place))
+        else:
+            told.remark(*difference(name, grad, told.total, self._hook(x, name, graph)))
         return told.remark(self._not_updated(x))
 
     def _run(self, name: str, graph: TorchGraph, place: tuple[TorchNode, int]) -> Explanation:
         """The paths with what each brings, and what is wrong with their sum."""
-        flown = graph.flown if self.several and not place[0].next_functions else None
+        flown = None if place[0].next_functions else graph.flown
         told = traced(name, graph.start, graph.all, place, (graph.end, graph.output), flown)
         if told.total is None:
             own = [n for n in graph.all if hasattr(n.fn, "_forward_cls")]
@@ -381,79 +362,49 @@ class Case:
 
     def _without_grad(self, x: Any, name: str, graph: TorchGraph) -> Explanation:
         """Why there is no ``.grad`` though the output depends on the tensor."""
-        end, freed = graph.end, graph.state[0] == "freed"  # by a backward, for sure
-        if x.grad_fn is not None:
-            copies = title(x.grad_fn).startswith("ToCopy")
-            copied = ": .to(), .cuda(), .double() and the like make a new tensor" * copies
-            return because(name, "no_leaf_of_torch", node=title(x.grad_fn), copied=copied)
-        if graph.output.numel() != 1:
-            return because(name, "not_a_number", end=end, count=graph.output.numel())
-        runs, zeroed = self.code.calls("backward"), self.code.calls("zero_grad")
-        returned = self.code.calls("grad")
-        others = [fn.variable for fn in graph.nodes if hasattr(fn, "variable")]
-        ran = any(t.grad is not None for t in others)
-        limited = [line for line, c in runs if any(k.arg == "inputs" for k in c.keywords)]
-        if limited and ran:
-            return because(name, "other_inputs", line=limited[0])
-        if returned and not runs:
-            return because(name, "returned", end=end, line=returned[-1][0])
-        names = [ast.unparse(c.func).removesuffix(".backward") for _, c in runs]
-        subjects = [self.tensors.get(n) for n in names]
-        if runs and all(t is not None and t is not graph.output for t in subjects):
-            if freed:
-                return because(name, "shared", end=end, node=graph.state[1].name())
-            return because(name, "other_output", end=end, line=runs[0][0])
-        if ran:
-            return because(name, "set_to_none")
-        if freed and zeroed:
-            return because(name, "zeroed", line=zeroed[-1][0])
-        if freed:
-            return because(name, "freed", end=end)
-        forgot = f", or {zeroed[-1][0]} let its .grad go" if zeroed and runs else ""
-        return because(name, "never_called", end=end, forgot=forgot)
-
-    def _stale(self, name: str, node: TorchNode, saved: str, end: str) -> Explanation:
-        """A saved value was changed in place since."""
-        raw = getattr(node.fn, f"_raw_saved_{saved}", None)
-        data = getattr(raw, "data", None) if not isinstance(raw, list | tuple) else None
-        kept = kind_of(data) == "tensor"
-        named = [n for n, t in self.tensors.items() if kept and storage(t) == storage(data)]
-        memory = f" (the memory of {named[0]})" if named else ""
-        words = {"node": node.name(), "saved": saved, "memory": memory, "end": end}
-        return because(name, "stale", which=named[0] if named else "h", **words)
-
-    def _not_run(
-        self,
-        x: Any,
-        name: str,
-        graph: TorchGraph,
-        place: tuple[TorchNode, int],
-        grad: Any,
-    ) -> Explanation:
-        """The graph cannot run once more: backward freed it, or functions of the user's would run."""
-        if grad is None:
-            return self._without_grad(x, name, graph)
-        paths = uses(graph.root, graph.all, place)
-        note = f"(backward has freed the graph: {because(name, 'forgotten').reason})"
-        if graph.state[0] == "hooked":
-            note = "(saved_tensors_hooks or checkpoint hold its values: they are not run again)"
-        told = Explanation(name, grad, paths, kind=USE).remark(note)
-        told.remark(*self._suspects(grad, graph, place))
-        return told.remark(self._not_updated(x))
+        made, end = title(x.grad_fn) if x.grad_fn is not None else "", graph.end
+        freed = graph.state[0] == "freed"  # by a backward, for sure
+        runs, returned, zeroed = map(self.code.calls, ("backward", "grad", "zero_grad"))
+        limited = [(line, c) for line, c in runs if any(k.arg == "inputs" for k in c.keywords)]
+        subjects = [
+            self.tensors.get(ast.unparse(c.func).removesuffix(".backward")) for _, c in runs
+        ]
+        elsewhere = all(t is not None and t is not graph.output for t in subjects)
+        ran = any(fn.variable.grad is not None for fn in graph.leaves.values())
+        reasons = [
+            ("no_leaf_of_torch", made, []),
+            ("not_a_number", graph.output.numel() != 1, []),
+            ("other_inputs", limited and ran, limited),
+            ("returned", returned and not runs, returned),
+            ("shared", runs and elsewhere and freed, []),
+            ("other_output", runs and elsewhere, runs),
+            ("set_to_none", ran, []),
+            ("zeroed", freed and zeroed, zeroed),
+            ("freed", freed, []),
+            ("never_called", True, zeroed if runs else []),
+        ]
+        key, _, lines = next(row for row in reasons if row[1])
+        line = lines[-1][0] if lines else ""
+        copied = ": .to(), .cuda(), .double() and the like make a new tensor"
+        words = {"copied": copied * made.startswith("ToCopy"), "count": graph.output.numel()}
+        words |= {"forgot": f", or {line} let its .grad go" if line else ""}
+        node = made or (graph.state[1].name() if freed else "")
+        return because(name, key, end=end, line=line, node=node, **words)
 
     def _suspects(self, grad: Any, graph: TorchGraph, place: Any) -> tuple[str, str]:
-        """Of a graph that was freed: the nodes on the way that are known to make such a gradient; a repair for one."""
+        """Why a graph cannot run again, and which of its nodes are known to make such a gradient; a repair for one."""
+        note = "its nodes are not run again: saved_tensors_hooks, checkpoint or they themselves forbid it"
+        if graph.state[0] == "freed":
+            note = f"backward has freed the graph: {because('', 'forgotten').reason}"
         if 0 < (size := size_of(grad)) < float("inf"):
-            return "", ""
+            return f"({note})", ""
         counts = count_paths(graph.all, place)
         kind, what = ("zero", "0") if size == 0 else ("not finite", "not finite")
         on_way = {n.name(): advice(n, [kind]) for n in graph.all if counts.get(n)}
         known = {node: repair for node, repair in on_way.items() if repair}
         where = f" On the way lie {', '.join(known)}." if known else ""
-        note = (
-            f"(it is {what}.{where} The node that made it so is told by mg.why before backward())"
-        )
-        return note, next(iter(known.values())) if len(known) == 1 else ""
+        repair = next(iter(known.values())) if len(known) == 1 else ""
+        return f"({note})\n  (it is {what}.{where} mg.why before backward() tells the node)", repair
 
     # what .grad holds in place of the gradient, and who holds the tensor
 
@@ -485,7 +436,7 @@ class Case:
             told = Explanation(name, x.grad)
             told.remark("(for its paths pass the output, too: mg.why(x, loss))")
             return told.remark(self._not_updated(x))
-        users = [n for n, o in self.optimizers.items() if o.state.get(x)]
-        if users:
-            return because(name, "used_and_zeroed", optimizer=users[0])
+        for optimizer, held in self.optimizers.items():
+            if held.state.get(x):
+                return because(name, "used_and_zeroed", optimizer=optimizer)
         return because(name, "nothing_computed")

@@ -47,6 +47,7 @@ class Code(NamedTuple):
     namespace: dict[str, Any]
     result: str = ""  # why nothing in it is recorded
     last_line: int | None = None  # that has run
+    parameters: frozenset[str] | set[str] = frozenset()
 
     def line(self, node: Any) -> str:
         """The user's line of a node."""
@@ -94,14 +95,16 @@ def code_around(frame: Any) -> Code:
 
 
 def code_of(function: Any, namespace: Mapping[str, Any]) -> Code | None:
-    """The body of a Python function; None if its source is not there."""
-    function = inspect.unwrap(function)
+    """The body of a Python function of the user's; None if its source is not there."""
+    function = inspect.unwrap(function) if callable(function) else None
     body, first = _parsed(function)
-    if not body or not isinstance(body[0], ast.FunctionDef):
+    library = str(getattr(function, "__module__", "")).partition(".")[0] in _LIBRARIES
+    if library or not body or not isinstance(body[0], ast.FunctionDef):
         return None
     muted = next((w for d in body[0].decorator_list if (w := _muting(d))), "")
-    known = {**getattr(function, "__globals__", {}), **namespace}
-    return Code(body[0].body, function.__code__.co_filename, first, known, muted)
+    known = {**namespace, **getattr(function, "__globals__", {})}
+    names = {a.arg for a in ast.walk(body[0].args) if isinstance(a, ast.arg)}
+    return Code(body[0].body, function.__code__.co_filename, first, known, muted, None, names)
 
 
 def _parsed(thing: Any) -> tuple[list[ast.stmt], int]:
@@ -111,17 +114,6 @@ def _parsed(thing: Any) -> tuple[list[ast.stmt], int]:
         return ast.parse(textwrap.dedent("".join(lines))).body, max(first, 1)
     except (OSError, TypeError, SyntaxError, ValueError):
         return [], 1
-
-
-def users(variables: Mapping[str, Any], names: set[str]) -> set[str]:
-    """The functions among the variables that use some of these names from around them, or one that does."""
-    functions = {n: inspect.unwrap(f) for n, f in variables.items() if inspect.isfunction(f)}
-    codes = {n: getattr(f, "__code__", None) for n, f in functions.items()}
-    read = {n: {*c.co_names, *c.co_freevars} for n, c in codes.items() if c is not None}
-    found: set[str] = set()
-    while more := {n for n, used in read.items() if used & (names | found)} - found:
-        found |= more
-    return found
 
 
 def cuts(
@@ -142,10 +134,10 @@ def cuts(
     needed = every if ends is None else _closure(set(ends), statements, forward=False)
     found: list[Cut] = []
     for value, targets, muted in statements:
-        if not (_feeds(targets, needed) and _mentions(value, tainted)):
+        if not _feeds(targets, needed):
             continue
         line = code.line(value)
-        if muted:
+        if muted and _mentions(value, tainted):
             found.append(Cut(line, muted, "compute it outside of that block"))
         for node in ast.walk(value):
             found += _cut_at(node, tainted, line)
@@ -157,46 +149,24 @@ def cuts(
 def _inside(call: ast.Call, code: Code, tainted: set[str], path: str, depth: int) -> list[Cut]:
     """The cuts inside a function, method or module of the user's that is called with the value."""
     function = _resolved(call.func, code.namespace)
-    forward = getattr(type(function), "forward", None)
-    module = getattr(function if forward is None else type(function), "__module__", "")
-    if str(module).partition(".")[0] in _LIBRARIES:
-        return []
-    if forward is None:
-        inner = code_of(function, code.namespace) if inspect.isroutine(function) else None
-        if inner is None or "site-packages" in inner.filename:
-            return []
-        base = getattr(call.func, "value", None)
-        if base is not None and [*inspect.signature(function).parameters][:1] == ["self"]:
-            inner.namespace["self"] = _resolved(base, code.namespace)
-            held = f"{ast.unparse(base)}."
-            parts = {t.removeprefix(held) for t in tainted if t.startswith(held)}
-            tainted = tainted | {f"self.{part}" for part in parts}
-            function = functools.partial(function, None)
-        starts = _parameters(function, call, tainted) | tainted  # what it takes from around it, too
-        return cuts(inner, starts, [_RESULT], path, depth + 1)
-    inner = code_of(forward, {"self": function})
+    owner = _resolved(getattr(call.func, "value", None), code.namespace)
+    starts = set(tainted)  # what it takes from around it, too
+    if forward := getattr(type(function), "forward", None):
+        owner, function, starts = function, forward, set()
+    inner = code_of(function, {**code.namespace, "self": owner})
     if inner is None:
         return []
-    starts = _parameters(functools.partial(forward, None), call, tainted)
-    if path and _mentions(call.func, tainted):  # a part of the module is the start
+    if forward and path and _mentions(call.func, tainted):  # a part of the module is the start
         path = path.removeprefix(f"{ast.unparse(call.func)}.".partition("self.")[2])
         starts = {f"self.{path.partition('.')[0]}"}
+    elif any(_mentions(v, tainted) for v in (*call.args, *(k.value for k in call.keywords))):
+        starts |= inner.parameters - {"self"}
+    elif not forward and _mentions(call.func, tainted):
+        starts |= {"self"}
     return cuts(inner, starts, [_RESULT], path, depth + 1)
 
 
-def _parameters(function: Any, call: ast.Call, tainted: set[str]) -> set[str]:
-    """The parameters that a call gives the value to."""
-    keywords = {k.arg: k.value for k in call.keywords if k.arg is not None}
-    try:
-        given = inspect.signature(function).bind(*call.args, **keywords).arguments
-    except (TypeError, ValueError):
-        return set()
-    values = {n: v.values() if isinstance(v, dict) else v for n, v in given.items()}
-    several = {n: v if isinstance(v, Iterable) else (v,) for n, v in values.items()}
-    return {n for n, nodes in several.items() if any(_mentions(v, tainted) for v in nodes)}
-
-
-def _resolved(node: ast.expr, namespace: Mapping[str, Any]) -> Any:
+def _resolved(node: ast.expr | None, namespace: Mapping[str, Any]) -> Any:
     """What a dotted name stands for, looked up without running anything."""
     if isinstance(node, ast.Name):
         return namespace.get(node.id)
