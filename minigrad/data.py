@@ -171,22 +171,15 @@ class DataLoader:
     ) -> None:
         self.single = isinstance(data, np.ndarray) or hasattr(data, "_data")
         parts = [data] if self.single else list(data)
-        try:
-            self.arrays = [np.asarray(getattr(a, "_data", a)) for a in parts]
-        except ValueError:  # examples, each of several things
-            what = f"DataLoader takes arrays, not {describe(data)} of examples"
-            raise refusal(what, "DataLoader((np.stack(images), np.array(labels)))") from None
+        self.arrays = [np.asarray(getattr(a, "_data", a)) for a in parts]
         lengths = {len(a) if a.ndim else -1 for a in self.arrays}
         if len(lengths) != 1 or -1 in lengths:
             shown = ", ".join(map(describe, self.arrays)) or "nothing"
             what = f"DataLoader takes arrays with equally many examples, not {shown}"
             raise refusal(what, "one axis 0 for all: DataLoader((images, labels))")
-        if not _whole(batch_size) or batch_size < 1:
-            several = hasattr(batch_size, "shape") or isinstance(batch_size, list | tuple)
+        if not isinstance(batch_size, int | np.integer) or batch_size < 1:
             what = f"batch_size is {describe(batch_size)}: give a whole number above 0"
-            raise refusal(what, "DataLoader((images, labels))" if several else "batch_size=32")
-        if not _whole(seed) or seed < 0:
-            raise refusal(f"seed is {describe(seed)}: give a whole number from 0 on", "seed=0")
+            raise refusal(what, "DataLoader((images, labels), batch_size=32)")
         self.batch_size, self.shuffle, self.drop_last = int(batch_size), shuffle, drop_last
         self.seed, self.passes = seed, 0
 
@@ -213,10 +206,6 @@ class DataLoader:
             raise refusal(what, "a smaller batch_size, or drop_last=False")
         while True:
             yield from self
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def progress(steps: Iterable[Any], words: str = "") -> Iterable[Any]:

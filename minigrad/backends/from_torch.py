@@ -93,7 +93,6 @@ TABLE |= {
         x, offset=offset, axis1=dim1, axis2=dim2
     ),
     "_to_copy": lambda x, *, dtype=None, **where: x if dtype is None else mg.astype(x, dtype),
-    "fill": lambda x, value: mg.full(x.shape, value, dtype=x.dtype),
     "full_like": lambda x, value, **how: np.full(x.shape, value, how.get("dtype") or x.dtype),
     "copy": lambda x, y, non_blocking=False: mg.broadcast_to(y, shape=tuple(x.shape)),
     "native_dropout": lambda x, p, train: (mg.dropout(x, p=p) if train else x, None),
@@ -204,11 +203,6 @@ def cat(tensors, dim=0):
 def split_with_sizes(x, sizes, dim=0):
     ends = np.cumsum([0, *sizes]).tolist()
     return [slice_(x, dim, a, b) for a, b in itertools.pairwise(ends)]
-
-
-@op
-def split(x, size, dim=0):
-    return [slice_(x, dim, a, a + size) for a in range(0, x.shape[dim], size)]
 
 
 @op
@@ -340,13 +334,6 @@ def cross_entropy_loss(x, target, weight=None, reduction=1, ignore_index=-100, s
         raise NotImplementedError("weight, label_smoothing or ignore_index")
     axis = 1 if len(x.shape) > 1 else 0
     return mg.cross_entropy(x, target, axis=axis, reduction=_REDUCTIONS[reduction])
-
-
-@op
-def binary_cross_entropy(x, y, weight=None, reduction=1):
-    if weight is not None:
-        raise NotImplementedError("weight")
-    return mg.binary_cross_entropy(x, y, reduction=_REDUCTIONS[reduction])
 
 
 _RANDOM = {

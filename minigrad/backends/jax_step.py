@@ -23,9 +23,9 @@ from ..compiler.memory import start_values
 from ..compiler.program_passes import limited_depth
 from ..compiler.tracer import Retarget
 from ..errors import MinigradError, ProgramError
-from ..ops.index import along, filled
+from ..ops.index import along
 from ..ops.join import border
-from ..ops.windows import lowest, pair, plan, transposed_shape
+from ..ops.windows import lowest, pair, plan
 from ..primitives.registry import REGISTRY, Primitive
 from ..static.program.arguments import names_of
 from ..static.program.program import Program
@@ -82,11 +82,6 @@ def softmax(x, *, axis=-1):
 
 
 @counterpart
-def log_softmax(x, *, axis=-1):
-    return jax.nn.log_softmax(floating(x), axis)
-
-
-@counterpart
 def dropout(x, seed, *, p=0.5):
     """The mask is drawn by NumPy, so that one seed means one mask everywhere.
 
@@ -105,7 +100,7 @@ def dropout(x, seed, *, p=0.5):
 
 @counterpart
 def cross_entropy(x, target, *, axis=-1):
-    rows = log_softmax(x, axis=axis)
+    rows = jax.nn.log_softmax(floating(x), axis)
     picked = jnp.take_along_axis(rows, jnp.expand_dims(target, axis), axis)
     return -jnp.sum(picked) / (picked.size or np.nan)
 
@@ -164,26 +159,11 @@ def argsort(x, *, axis=-1, descending=False):
 
 
 @counterpart
-def topk(x, *, k, axis=-1, largest=True):
-    order = argsort(x, axis=axis, descending=largest)
-    first = jnp.take(order, np.arange(k), axis)
-    return jnp.take_along_axis(x, first, axis), first
-
-
-@counterpart
 def spread(x, *, shape, source, target):
     return transposed(lambda y: jnp.einsum(f"{target}->{source}", y), shape, x)
 
 
 # -- reading and writing at places -------------------------------------------------------
-
-
-@counterpart
-def put_winners(x, *index, template):
-    places = filled(template, index)
-    order = jnp.full(x.shape, -1)
-    number = jnp.arange(order[places].size).reshape(order[places].shape)
-    return order.at[places].max(number)[places] == number
 
 
 @counterpart
@@ -235,15 +215,6 @@ def conv2d_input(x, w, *, shape, **how):
 @counterpart
 def conv2d_weight(x, y, *, shape, **how):
     return transposed(lambda filters: conv2d(x, filters, **how), shape, y)
-
-
-@counterpart
-def conv_transpose2d(x, w, b=None, *, stride=1, padding=0, output_padding=0, dilation=1, groups=1):
-    shape = transposed_shape(x, w, groups, stride, padding, dilation, output_padding)
-    out = conv2d_input(
-        x, w, shape=shape, stride=stride, padding=padding, dilation=dilation, groups=groups
-    )
-    return out if b is None else out + jnp.reshape(b, (-1, 1, 1))
 
 
 def _bordered(x, border, value=0):
@@ -327,7 +298,7 @@ class JaxStep:
             except MinigradError:
                 raise
             except Exception as error:
-                said = _said(error) or self._untraceable(error)
+                said = self._untraceable(error)
                 if said is None:
                     raise
                 raise ProgramError(said) from error
@@ -372,12 +343,6 @@ class JaxStep:
 
     def __repr__(self) -> str:
         return f"<JAX step: {', '.join(self.data)} → {', '.join(self.fetch)}>"
-
-
-def _said(error: Exception) -> str | None:
-    """What a callback of ours said, without the frames of JAX around it; None if it was none of ours."""
-    _, marker, said = str(error).partition("ProgramError: ")
-    return said.strip() if marker else None
 
 
 #: primitives whose arguments JAX would bring to another common dtype than NumPy does

@@ -9,7 +9,7 @@ import numpy as np
 from ..eager.tensor import Tensor
 from ..errors import DTypeError, describe, refusal
 from ..errors.other_libraries import TABLES, missing
-from .module import Parameter
+from .module import Parameter, floating
 
 Seed = int | np.random.Generator
 
@@ -46,19 +46,6 @@ def generator(seed: Seed) -> np.random.Generator:
         return np.random.default_rng(seed)
     advice = "seed=0, or a generator to draw on: np.random.default_rng(0)"
     raise refusal(f"seed is {describe(seed)}", advice, DTypeError)
-
-
-def floating(dtype: Any) -> np.dtype[Any]:
-    """The dtype of parameters."""
-    try:
-        kind: np.dtype[Any] = np.dtype(dtype)
-    except TypeError:
-        what = f"dtype is {describe(dtype)}"
-        raise refusal(what, "dtype=float, or dtype=np.float32", DTypeError) from None
-    if kind.kind != "f":
-        what = f"parameters are real floating-point numbers, not {kind}"
-        raise refusal(what, "dtype=float, or dtype=np.float32", DTypeError)
-    return kind
 
 
 def sizes(layer: str, **numbers: Any) -> None:

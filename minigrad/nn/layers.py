@@ -291,13 +291,12 @@ class Sequential(Module):
 
 def _no_layer(layer: Any) -> MinigradError:
     """The error for what can stand in no row of layers."""
-    shown, advice = describe(layer), "mg.relu, not mg.relu(x): it will be called on what comes in"
+    shown, advice = (
+        describe(layer),
+        "Sequential(*layers) of a list; mg.relu, not mg.relu(x): it will be called on what comes in",
+    )
     if isinstance(layer, type):
         shown, advice = f"the class {layer.__name__}", f"{layer.__name__}(), a layer of it"
-    elif isinstance(layer, list | tuple | dict):
-        advice = (
-            "Sequential(*layers.values())" if isinstance(layer, dict) else "Sequential(*layers)"
-        )
     return refusal(f"Sequential holds modules and functions, not {shown}", advice)
 
 
@@ -774,7 +773,7 @@ class MultiHeadAttention(Module):
             seen = np.tri(query.shape[1], key.shape[1], dtype=bool)
             mask = seen if mask is None else ops.logical_and(mask, seen)
         if mask is not None:
-            _check_mask(mask, scores)
+            _check_mask(mask)
             scores = ops.where(mask, scores, NEVER)
         mixed = ops.swapaxes(ops.matmul(ops.softmax(scores, axis=-1), v), axis1=1, axis2=2)
         return self.out(ops.reshape(mixed, shape=(*query.shape[:2], self.width)))
@@ -785,18 +784,11 @@ class MultiHeadAttention(Module):
         return ops.swapaxes(ops.reshape(x, shape=apart), axis1=1, axis2=2)
 
 
-def _check_mask(mask: Any, scores: Any) -> None:
-    """One truth value for every score, or something that broadcasts to that."""
+def _check_mask(mask: Any) -> None:
     dtype = np.dtype(getattr(mask, "dtype", None) or np.asarray(mask).dtype)
     if dtype.kind == "f":  # elsewhere such a mask is added to the scores, and 0 lets look
         raise refusal(
             f"a mask {describe(mask)}: true is where a place may look",
             "mask.astype(bool), or mask == 0 where it was to be added",
             DTypeError,
-        )
-    pairs = zip(reversed(np.shape(mask)), reversed(scores.shape), strict=False)
-    if np.ndim(mask) > 4 or any(-1 not in (m, n) and m not in (1, n) for m, n in pairs):
-        raise refusal(
-            f"a mask {describe(mask)} for scores [batch, heads, rows, columns] = {list(scores.shape)}",
-            "one bool for each row (place of query) and column (place of key)",
         )

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..atomic import set_all
 from ..eager.tensor import Tensor, tensor
-from ..errors import DTypeError, MinigradError, refusal
+from ..errors import DTypeError, MinigradError, describe, refusal
 from ..errors.calls import checked_constructor, misfit
 from ..errors.other_libraries import TABLES, missing
 from ..optim.optimizers import fitting_state
@@ -176,10 +176,7 @@ class Module:
 
     def astype(self, dtype: Any) -> Module:
         """Turn all floating-point numbers inside to another dtype; returns self."""
-        dtype = np.dtype(dtype)
-        if dtype.kind != "f":
-            what = f"parameters are real floating-point numbers, not {dtype}"
-            raise refusal(what, "astype(float), or astype(np.float32)", DTypeError)
+        dtype = floating(dtype)
         changes: list[tuple[Any, str, Any]] = []
         for _, at in self.named_tensors():
             if at.dtype.kind == "f":
@@ -204,13 +201,12 @@ class Module:
         set_all([c for path, at in tensors.items() for c in replaced(at, values[path])])
 
     def __repr__(self) -> str:
-        lines, waiting = [], [(0, "", self)]
-        while waiting:
-            depth, label, module = waiting.pop()
-            facts = ", ".join(f"{k}={v!r}" for k, v in vars(module).items() if _is_fact(k, v))
-            lines.append(f"{'  ' * depth}{label}{type(module).__name__}({facts})")
-            inside = [(depth + 1, f"{key}: ", at) for key, at in _inner_modules(module)]
-            waiting += reversed(inside)
+        lines = []
+        for path, module in self._inside():
+            if isinstance(module, Module):
+                facts = ", ".join(f"{k}={v!r}" for k, v in vars(module).items() if _is_fact(k, v))
+                label = f"  {path}: " if path else ""
+                lines.append(f"{label}{type(module).__name__}({facts})")
         return "\n".join(lines)
 
 
@@ -242,21 +238,21 @@ def _children(at: Any) -> list[tuple[Any, Any]]:
     return [(k, v) for k, v in items if isinstance(v, Tensor | Module | list | tuple | dict)]
 
 
-def _inner_modules(module: Module) -> list[tuple[str, Module]]:
-    """The modules directly inside, those in lists and dictionaries included."""
-    modules, waiting = [], list(reversed(_children(module)))
-    while waiting:
-        key, at = waiting.pop()
-        if isinstance(at, Module):
-            modules.append((key, at))
-        else:
-            waiting += reversed([(f"{key}.{k}", v) for k, v in _children(at)])
-    return modules
-
-
 def replaced(at: Tensor, array: np.ndarray[Any, Any]) -> list[tuple[Any, str, Any]]:
     """The changes that give a Tensor another array; a gradient it has is one of the old."""
     return [(at, "_grad", at.grad), (at, "_data", array), (at, "_exposed", False)]
+
+
+def floating(dtype: Any) -> np.dtype[Any]:
+    """The dtype of parameters."""
+    try:
+        kind: np.dtype[Any] | None = np.dtype(dtype)
+    except TypeError:
+        kind = None
+    if kind is None or kind.kind != "f":
+        what = f"parameters are real floating-point numbers, not {kind or describe(dtype)}"
+        raise refusal(what, "dtype=float, or dtype=np.float32", DTypeError)
+    return kind
 
 
 # -- Tensors of a module as Variables of a Program -------------------------------------------

@@ -36,18 +36,12 @@ __all__ = [
 _STEPS = ("steps", "every", "step_size", "total_iters", "T_max")
 #: shares of what was before, which are below 1
 _SHARES = ("momentum", "mu", "beta1", "beta2", "rho")
-#: name → a value that makes sense
-ADVICE = {
+_ADVICE = {
     "lr": "0.01, or a schedule: lr=optim.cosine(0.01, steps=1000)",
     "rate": "0.1; an optimizer is given the schedule: SGD(model, lr=optim.cosine(0.1, steps=1000))",
     "weight_decay": "0.0001",
-    "momentum": "0.9",
-    "mu": "0.9",
-    "beta1": "0.9",
-    "beta2": "0.999",
-    "rho": "0.99",
     "epsilon": "1e-8",
-    "limit": "1.0",
+    **dict.fromkeys(_SHARES, "0.9"),
     **dict.fromkeys(_STEPS, "1000"),
 }
 
@@ -63,13 +57,14 @@ def check_number(name: str, value: Any) -> None:
         fits, wanted = real and 0 <= value < float("inf"), "of at least 0"
     if not fits:
         what = f"{name} is {describe(value)}: give a number {wanted}"
-        raise refusal(what, f"{name}={ADVICE.get(name, '0.1')}", ArgumentError)
+        raise refusal(what, f"{name}={_ADVICE.get(name, '1.0')}", ArgumentError)
 
 
 def check_options(options: Mapping[str, Any]) -> None:
     """Numbers from 0 on, those that share out below 1; a rate may be a schedule.  Errors: `ArgumentError`."""
     for name, value in options.items():
-        if name in ADVICE and not (name == "lr" and callable(value)):
+        known = name in ("lr", "weight_decay", "epsilon", *_SHARES)
+        if known and not (name == "lr" and callable(value)):
             check_number(name, value)
 
 
@@ -129,21 +124,15 @@ def _shown(value: Any) -> str:
 
 def _repair(p: Any) -> str:
     """What was meant by something that is no parameter."""
+    if isinstance(p, Tensor) and not p.is_leaf:
+        return "the Tensors it was computed from; training changes what no op made"
+    if isinstance(p, Tensor):
+        return "mg.tensor(…, requires_grad=True), nn.Parameter(…), or layer.requires_grad_()"
     if isinstance(p, type):
         return f"a module made of it: {p.__name__}(…)"
-    if isinstance(p, Tensor):
-        made = "the Tensors it was computed from; training changes what no op made"
-        leaf = "mg.tensor(…, requires_grad=True), nn.Parameter(…), or layer.requires_grad_()"
-        return leaf if p.is_leaf else made
     if hasattr(p, "parameters"):
-        return (
-            "one module that holds them, nn.Sequential(a, b), or [*a.parameters(), *b.parameters()]"
-        )
-    if isinstance(p, tuple | dict):
-        return 'model.parameters(), which gives them without names; groups: [{"params": …}, …]'
-    if callable(p):
-        return "model.parameters(), called, or the model"
-    return "SGD(model, lr=0.1); nn.Parameter(values) makes a Tensor that training changes"
+        return "one module that holds them, or [*a.parameters(), *b.parameters()]"
+    return "model.parameters(), called: Tensors without names; or a module; of arrays nn.Parameter(values)"
 
 
 def fitting_state(
@@ -595,14 +584,7 @@ class Optimizer:
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
-        before = [p._grad for p in self.parameters]
-        try:
-            for p in self.parameters:
-                p._grad = None
-        except BaseException:
-            for p, grad in zip(self.parameters, before, strict=True):
-                p._grad = grad
-            raise
+        set_all([(p, "_grad", None) for p in self.parameters])
 
     def minimize(self, loss: Any, parameter_list: Any = None, no_grad_set: Any = None) -> Any:
         """Append backward and update operators to the program of ``loss``; returns the (parameter,

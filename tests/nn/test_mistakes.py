@@ -91,9 +91,8 @@ MISTAKES = {
     "a number of layers for a bias": (lambda: nn.LSTM(3, 4, 2), ["LSTM(bias=2)"], "by name"),
     "a share that is dropped for a bias": (lambda: nn.MultiHeadAttention(8, 2, 0.1), ["MultiHeadAttention(bias=0.1)"], "by name"),
     "a mask that is added": (lambda: nn.MultiHeadAttention(8)(mg.ones([1, 3, 8]), mask=np.triu(np.full((3, 3), -np.inf), 1)), ["float64[3, 3]", "true is where"], "mask == 0"),
-    "a truth value for a dtype": (lambda: nn.LayerNorm(4, 1e-5, True), ["dtype is True"], "dtype=float"),
+    "a truth value for a dtype": (lambda: nn.LayerNorm(4, 1e-5, True), ["not True"], "dtype=float"),
     "no momentum": (lambda: nn.BatchNorm(4, momentum=None), ["momentum=None"], "momentum=0.1"),
-    "an ordered dictionary of layers": (lambda: nn.Sequential({"a": MODEL}), ["not dict"], "Sequential(*layers.values())"),
     "a padding in words": (lambda: nn.Conv2d(1, 4, 3, padding="same")(IMAGES), ["'same' is neither"], "padding=dilation * (kernel_size - 1) // 2"),
     "the sizes of axes for a weight": (lambda: mg.layer_norm(X, (3,)), ["weight=(3,)"], "layer_norm(x, weight, bias, axis=-1)"),
     "other channels": (lambda: nn.Conv2d(3, 4, 3)(IMAGES), ["conv2d(x: float64[2, 1, 8, 8], w: float64[4, 3, 3, 3]"], "x is [batch, channels, height, width]"),
@@ -118,10 +117,8 @@ MISTAKES = {
     "a path for a state": (lambda: MODEL.load_state_dict("model.npz"), ["not str"], "nn.load(path)"),
     # data
     "fewer labels than images": (lambda: data.DataLoader((np.ones(3), np.ones(4))), ["float64[3], float64[4]"], "one axis 0 for all"),
-    "labels for a batch size": (lambda: data.DataLoader(np.ones(3), np.ones(3)), ["batch_size is float64[3]"], "DataLoader((images, labels))"),
+    "labels for a batch size": (lambda: data.DataLoader(np.ones(3), np.ones(3)), ["batch_size is float64[3]"], "DataLoader((images, labels), batch_size=32)"),
     "batches of nothing": (lambda: data.DataLoader(np.ones(3), batch_size=0), ["batch_size is 0"], "batch_size=32"),
-    "examples, not arrays": (lambda: data.DataLoader([(np.ones(2), 0), (np.ones(2), 1)]), ["a list of 2"], "np.stack(images)"),
-    "a seed that is none": (lambda: data.DataLoader(np.ones(3), seed=None), ["seed is None"], "seed=0"),
     "a share in percent": (lambda: data.split(data.digits(), held_back=20), ["held_back is 20"], "held_back=0.2"),
     "the lengths of two losses": (lambda: mg.mse(X[:, :1], np.ones(4)), ["mse(x: [4, 1], y: [4])"], "reshape"),
 }  # fmt: skip
