@@ -219,7 +219,7 @@ def draw(
     widget: bool = False,
 ) -> Picture:
     """Draw the graph behind anything: a variable, a tensor, a function, a watched run, a net, a
-    program, a `Graph`, a model of ONNX (``"model.onnx"``); of an error (``sys.last_value`` in a
+    program, a `Graph`; of an error (``sys.last_value`` in a
     notebook) what was computed before it.
 
     ``detail`` is "auto", "full", "folded" (modules and repeated segments once) or "pruned" (also what

@@ -10,7 +10,6 @@ from minigrad.viz.adapters.names import Names
 from minigrad.viz.adapters.of_nodes import of_links
 from minigrad.viz.graph.graph import Graph
 from minigrad.viz.picture import Picture
-from minigrad.viz.render import svg
 from minigrad.viz.render.svg import to_svg
 from tests.viz.linked_nodes import Square, Variable, backward, random_variable
 from tests.viz.needs import needs_layout
@@ -104,7 +103,6 @@ def test_the_sheet_behind_the_drawing_is_transparent(picture):
         b'<a href="javascript:alert(1)"><text>x</text></a>',
         b'<use href="#a"/>',
         b'<g style="background:url(http://a)"/>',
-        b'<text fill="url(http://a)">x</text>',
         b"<style>@import 'x'</style>",
         b'<animate attributeName="x"/>',
         b'<g class="a" xmlns:e="urn:e" e:onclick="x"/>',
@@ -114,22 +112,6 @@ def test_the_sheet_behind_the_drawing_is_transparent(picture):
 )
 def test_whatever_a_drawing_holds_only_harmless_parts_are_copied(inside):
     assert not active_content(to_svg(Graph(), BARE % inside))
-
-
-def test_a_link_keeps_its_text():
-    assert "shown" in to_svg(Graph(), BARE % b'<a href="javascript:x"><text>shown</text></a>')
-
-
-@pytest.mark.parametrize(
-    "head",
-    [
-        b'<!DOCTYPE svg [<!ENTITY a "b">]>',
-        b'<!DOCTYPE svg [\n<!ENTITY x SYSTEM "file:///etc/passwd">]>',
-    ],
-)
-def test_declared_entities_are_refused(head):
-    with pytest.raises(ValueError, match="declares"):
-        to_svg(Graph(), head + BARE % b"")
 
 
 def test_a_drawing_of_any_depth_is_read_without_recursion():
@@ -152,21 +134,3 @@ def test_a_wide_picture_becomes_smaller_but_stays_readable(drawn, shown):
     size = 'width="{}pt" height="{}pt"'.format(*drawn).encode()
     root = parsed(to_svg(Graph(), BARE.replace(b'width="9pt" height="9pt"', size) % b"<g/>"))
     assert (root.get("width"), root.get("height")) == shown
-
-
-# -- drawings that are too large ---------------------------------------------------------
-
-
-DRAWN = b'<svg xmlns="http://www.w3.org/2000/svg" width="9pt" height="9pt" viewBox="0 0 9 9"></svg>'
-
-
-def test_a_drawing_that_is_too_large_is_refused_with_its_size():
-    with pytest.raises(ValueError, match="^a picture of 20000001 bytes is too large to show$"):
-        svg.to_svg(Graph(), b" " * 20_000_001)
-
-
-def test_a_drawing_may_be_as_large_as_the_limit(monkeypatch):
-    monkeypatch.setattr(svg, "_SIZE_LIMIT", len(DRAWN))
-    assert svg.to_svg(Graph(), DRAWN).startswith("<svg")
-    with pytest.raises(ValueError, match="too large to show"):
-        svg.to_svg(Graph(), DRAWN + b" ")

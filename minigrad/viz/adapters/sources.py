@@ -8,7 +8,6 @@ from typing import Any
 from ..graph.graph import Graph
 from .names import Names
 from .of_error import of_error
-from .of_file import is_model, of_file
 from .of_grad_fn import of_explanation, of_grad_fn
 from .of_net import is_net, of_net
 from .of_nodes import function_like, of_links, of_run, outputs_of, variable_like
@@ -37,8 +36,6 @@ def graph_behind(x: Any, detail: str, values: bool | str, names: Names) -> Graph
         return of_error(x, names)
     if isinstance(x, watch):
         return of_run(x, names, shown)
-    if is_model(x):
-        return of_file(x)
     if is_program(program):
         return of_program(program, at, detail, record_of(x) if shown else None)
     if is_net(thing):
@@ -59,8 +56,8 @@ def graph_behind(x: Any, detail: str, values: bool | str, names: Names) -> Graph
         return of_program(several[0].program, None, detail)
     raise TypeError(
         f"nothing to draw in {type(x).__name__!r}: draw takes a variable or tensor (or a list of "
-        "them), a function of the graph, a watched run, an error that was raised, a net, a program "
-        "or a Graph, a module, a scope, or the path of an ONNX file"
+        "them), a function of the graph, a watched run, an error that was raised, a net, a "
+        "program, a Graph, a module or a scope"
     )
 
 

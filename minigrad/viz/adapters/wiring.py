@@ -256,7 +256,7 @@ def dropped_op(graph: Graph, name: str, reason: str, side: str, region: str) -> 
 SUM_TYPES = ("sum", "add", "add_n")
 ZERO_TYPES = ("fill_zeros_like", "zeros_like")
 #: operators that run what they hold several times
-LOOPS = ("while", "recurrent", "rnn", "for_", "scan", "Loop", "Scan")
+LOOPS = ("while", "recurrent", "rnn", "for_", "scan")
 GRADIENT_KINDS = ("gradient", "leaf_gradient", "seed", "renamed", "zero", "accumulate")
 
 
