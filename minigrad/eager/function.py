@@ -106,11 +106,10 @@ class Saved:
 class FunctionNode(Several):
     """The node of a Function: its rule is the class's ``backward``."""
 
-    __slots__ = ("_saved_tensors", "ctx", "function", "gave", "replayed", "saved_from", "shapes")
+    __slots__ = ("_saved_tensors", "ctx", "function", "gave", "replayed", "shapes")
     ctx: Context
     gave: Any  # what backward gave last, if it is small: code of the user's runs once, not to be looked at
     replayed: bool  # `gave` is given once more
-    saved_from: list[int | None]  # which argument each saved tensor is
     shapes: list[Shape]
     function: type[Function]
 
@@ -267,7 +266,6 @@ def _attach(
         (o.shape, o.dtype) if ctx._materialize and isinstance(o, Tensor) else None for o in outs
     ]
     saved = ctx.saved
-    node.saved_from = [next((k for k, a in enumerate(args) if a is t), None) for t in saved]
     hooks = MODE.get().saved_hooks
     frame: Any = user_frame(3)
     node.code, node.lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)

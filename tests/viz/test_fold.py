@@ -201,21 +201,6 @@ def test_steps_that_read_rows_and_are_stacked_fold_into_one_repeat():
     assert ends == {"unbind", "20 × (addmm, tanh)"}
 
 
-def test_a_box_of_a_module_has_its_path_and_says_what_is_in_it():
-    def parameter(name):
-        return mg.tensor([0.5], requires_grad=True, name=name)
-
-    h = mg.tensor([1.0])
-    for part in ("encoder", "decoder"):
-        for k in range(2):
-            h = mg.tanh(h * parameter(f"{part}.{k}.w") + parameter(f"{part}.{k}.b"))
-    graph = draw(h.sum(), detail="folded", direction="TB").graph
-    names = [n.name for n in graph.nodes.values() if n.kind == "folded" and n.side == "forward"]
-    assert names == ["encoder.0", "encoder.1", "decoder.0", "decoder.1"]
-    assert boxes(graph)["backward"][1].startswith("4 operations: ")
-    assert all("operations" not in name for name in names)
-
-
 def test_a_module_of_library_code_is_no_operand():
     layer = nn.RNN(3, 4)
     out, _ = layer(mg.tensor(np.ones((2, 2, 3))))

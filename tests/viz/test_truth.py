@@ -116,13 +116,6 @@ def test_a_formula_speaks_of_the_users_variables_however_long_their_names(name):
     assert not [text for text in texts_of(z) if text.startswith("[0] g·y")]
 
 
-def test_a_word_from_right_to_left_keeps_its_place_in_a_formula():
-    x, w = leaf(2.0, "x"), leaf(5.0, "وزن")
-    z = x * w
-    z.backward()
-    assert "g·\u2068وزن\u2069 = 5" in mg.draw(z).dot
-
-
 @pytest.mark.parametrize(
     "function",
     [

@@ -14,7 +14,7 @@ import linecache
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,8 +32,6 @@ class Formula:
 
     results: tuple[ast.expr, ...]
     names: tuple[str, ...]  # what the results are called: gx, or gx0, gx1
-    #: what the method itself calls the tensors that were saved: {"saved0": "x"}
-    saved: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @functools.lru_cache(maxsize=1024)  # noqa: B019 - formulas are few, and made once per class
     def lines(self) -> tuple[str, ...]:
@@ -103,11 +101,6 @@ def backward_formula(function: Any) -> Formula | None:
     return _read(getattr(type(function), "backward", None), input_names(function), "gx")
 
 
-def function_formula(cls: type) -> Formula | None:
-    """What ``backward(ctx, g)`` of a `Function` computes, in ``saved0`` and what ``ctx`` holds."""
-    return _read(inspect.getattr_static(cls, "backward", None), (), "gx")
-
-
 def own_numbers(holder: Any) -> dict[str, Any]:
     """The numbers that an object keeps as attributes: ``{"self.c": 2.0}``."""
     held = getattr(holder, "__dict__", {}).items()
@@ -122,20 +115,15 @@ def input_names(function: Any) -> tuple[str, ...]:
 @functools.lru_cache(maxsize=1024)
 def _read(method: Any, inputs: tuple[str, ...], name: str) -> Formula | None:
     """What a method returns; read once per method: where a class gets another one, that is read, too."""
-    static = isinstance(method, staticmethod)
-    method = method.__func__ if static else method
     try:
         own, *names = _parameters(method)
-        gradients = numbered("g", len(names)) if static else names
-        known: dict[str, ast.expr] = dict(zip(names, map(ast.Name, gradients), strict=True))
+        known: dict[str, ast.expr] = {name: ast.Name(name) for name in names}
         known |= {f"{own}.inputs[{k}]": ast.Name(name) for k, name in enumerate(inputs)}
         known |= {f"{own}.input": ast.Name(name) for name in inputs[:1]}
         known |= {own: ast.Name("self")}
         known |= {text: ast.Name("y") for text in (f"{own}.output", f"{own}.outputs[0]")}
         results = _returned(method, known)
-        first = reversed(known.items())
-        called = {v.id: n for n, v in first if isinstance(v, ast.Name) and v.id.startswith("saved")}
-        formula = Formula(results, numbered(name, len(results)), called)
+        formula = Formula(results, numbered(name, len(results)))
         return formula if all(formula.lines()) else None
     except (NotUnderstood, RecursionError, ValueError):
         return None
@@ -204,8 +192,6 @@ def resolved(node: ast.expr, known: Mapping[str, ast.expr]) -> ast.expr:
     match node:
         case ast.Attribute(value, "data") | ast.Call(value, [], []):  # a weak reference, called
             return again(value)
-        case ast.Subscript(ast.Attribute(ast.Name(), "saved_tensors"), ast.Constant(int() as i)):
-            return ast.Name(f"saved{i}")
         case ast.Attribute(value, name):
             inner = again(value)
             if name in ("T", "shape") or (isinstance(inner, ast.Name) and inner.id == "self"):

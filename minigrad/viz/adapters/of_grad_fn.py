@@ -28,10 +28,8 @@ from .follow import follow
 from .formula import (
     backward_formula,
     call_formula,
-    function_formula,
     literal,
     number_text,
-    own_numbers,
     rule_formula,
 )
 from .inside import Slot, accumulated, meeting, operation, saved, total, value
@@ -283,16 +281,8 @@ class Drawing:
         names = {slot: place.name for slot, place in self.inputs[node].items()}
         result = self.drawn.get(("tensor", node, 0))
         names |= {"out": result.name} if result else {}
-        if not hasattr(node, "function"):
-            known = hasattr(node, "primitive") or is_torchs(node)
-            return (names if known else {}), dict(self.saved(node))
-        formula, values = function_formula(node.function), own_numbers(node.ctx)
-        names = {} if formula is None else dict(formula.saved)
-        for k, argument in enumerate(node.saved_from):
-            place = self.inputs[node].get(f"input {argument}")
-            if place is not None:
-                names[f"saved{k}"], values[f"saved{k}"] = place.name, self.arrays.get(place.id)
-        return names, values
+        known = hasattr(node, "primitive") or is_torchs(node)
+        return (names if known else {}), dict(self.saved(node))
 
     def saved_by(self, node: Any) -> list[Node]:
         """The drawn tensors that a node keeps for its formula."""
@@ -309,8 +299,6 @@ class Drawing:
             return self.drawn[key]
         if name in self.inputs.get(node, {}):
             return self.inputs[node][name]
-        if name.isdigit() and hasattr(node, "saved_from"):
-            return self.inputs[node].get(f"input {node.saved_from[int(name)]}")
         result = self.drawn.get(("tensor", node, 0))
         return result if name in ("out", "y", "result") else None
 
@@ -553,12 +541,11 @@ def slot_formulas(node: Any, count: int) -> tuple[ast.expr | None, ...]:
     if getattr(node, "primitive", None) is not None:
         slots = [slot.partition("[")[0] for slot in slots_of(node, count)]
         return tuple(rule_formula(node.primitive, slot) for slot in slots)
-    function = getattr(node, "function", None)
-    formula = backward_formula(node) if function is None else function_formula(function)
-    if formula is not None and len(formula.results) == count:
-        return formula.results
-    own = None if function is None else ast.Name(f"{function.__name__}.backward(g)")
-    return (own,) * count
+    if hasattr(node, "function"):  # written by the user
+        return (ast.Name(f"{node.function.__name__}.backward(g)"),) * count
+    formula = backward_formula(node)
+    known = formula is not None and len(formula.results) == count
+    return formula.results if formula is not None and known else (None,) * count
 
 
 def first_line(node: Any) -> tuple[str, ...]:

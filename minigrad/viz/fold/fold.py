@@ -23,7 +23,6 @@ from .segments import (
     contracted,
     drawn_with,
     mirrored,
-    modules,
     said_size,
     segments,
     size_of,
@@ -47,7 +46,7 @@ def folded(graph: Graph, detail: str = "auto", most: int = FULL) -> Folding | No
     few = MODULES if by_module else most
     if detail == "full" or (detail != "folded" and len(graph.nodes) <= few):
         return None
-    found = None if by_module else _small(graph, [*modules(graph), segments(graph)], most)
+    found = None if by_module else _small(graph, [segments(graph)], most)
     if found is not None:
         return graph, found
     shut = closed(graph)  # frames are closed, and what stands outside folds for itself
@@ -284,7 +283,7 @@ def _pieces(segment: Segment, ids: Collection[str], part: bool) -> Iterator[Segm
             piece = ops[start : start + length]
             whole = (at + start) % period == 0 == len(piece) % period and len(piece) > period
             if len(piece) > 1:
-                yield Segment(piece, segment.path, segment.period if whole else 0)
+                yield Segment(piece, segment.period if whole else 0)
         at += len(ops)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -15,21 +13,20 @@ from ..graph.graph import CARRIES, Edge, Graph, Links, Node, copied, ends_at_lea
 
 _LONGEST_PERIOD = 64  # operations in one repeat
 _FEWEST_REPEATS = 3
-_FEWEST, _KINDS = 3, 3  # operations in a module, on average; kinds of them that are named
+_KINDS = 3  # of operations that are named
 _NODES = 6  # of a picture, to a piece: its two boxes, and what goes in and comes out
 
 
 @dataclass(slots=True)
 class Segment:
-    """Operations that are drawn as one node: those of a module, a repeat, or neighbours.
+    """Operations that are drawn as one node: a repeat, or neighbours.
 
     >>> ops = [Node(f"n{i}", "op", name) for i, name in enumerate(("mul", "tanh") * 3)]
-    >>> Segment(ops, period=2).name, Segment(ops).name, Segment(ops, "encoder.0").name
-    ('3 × (mul, tanh)', 'mul, tanh', 'encoder.0')
+    >>> Segment(ops, period=2).name, Segment(ops).name
+    ('3 × (mul, tanh)', 'mul, tanh')
     """
 
     ops: list[Node]
-    path: str = ""  # of a module
     period: int = 0  # how many operations repeat; 0 if none do
     twin: Segment | None = None
 
@@ -50,23 +47,22 @@ class Segment:
 
     @property
     def name(self) -> str:
-        """What it is: the path of its module, what repeats, the kinds of operations, the first and the last leaf."""
+        """What it is: what repeats, the kinds of operations, the first and the last leaf."""
         if self.leaves:
             return f"{_called(self.ops[0])} … {_called(self.ops[-1])}"
         if self.period:
             names = [n.name for n in self.ops[: self.period]]
             return f"{self.times} × ({_listed(names)})"
-        return self.path or kinds_of(self.ops)
+        return kinds_of(self.ops)
 
     @property
     def words(self) -> str:
-        """How much it holds, and of a module what: ``2 operations: conv2d, relu``."""
+        """How much it holds: ``2 operations``, ``ops #3 to #9``."""
         if self.leaves:
             kinds = {"accumulate": "gradients", "leaf_gradient": "gradients", "leaf": "parameters"}
             return f"{len(self.ops)} {kinds.get(self.ops[0].kind, 'values')}"
         numbers = [n.number for n in self.ops if n.number is not None]
-        count = f"ops #{min(numbers)} to #{max(numbers)}" if numbers else said_size(self.ops)
-        return f"{count}: {kinds_of(self.ops)}" if self.path and not self.period else count
+        return f"ops #{min(numbers)} to #{max(numbers)}" if numbers else said_size(self.ops)
 
 
 Cut = Callable[[list[Node]], list[Segment]]
@@ -147,34 +143,8 @@ def mirrored(graph: Graph, segment: Segment) -> Segment | None:
         return None
     period = max(1, len(ops) // segment.times) if segment.period else 0
     ops = ops if segment.leaves else ops[::-1]
-    segment.twin = Segment(ops, segment.path, period, twin=segment)
+    segment.twin = Segment(ops, period, twin=segment)
     return segment.twin
-
-
-def modules(graph: Graph) -> Iterator[list[Segment]]:
-    """The operators of each module, by the paths in the names of the parameters that they read: the
-    innermost modules first.  An operator without parameters goes with the one before it.
-    """
-    links = Links(graph)
-    paths: dict[str, list[str]] = {}
-    for ops in _runs_by_region(graph, "forward"):
-        path: list[str] = []
-        for op in ops:
-            names = [n.name for n in links.before[op.id] if n.kind == "leaf" and "." in n.name]
-            path = names[0].split(".")[:-1] if names else path
-            paths[op.id] = path
-
-    def cut(depth: int, ops: list[Node]) -> list[Segment]:
-        runs = groupby(ops, lambda op: paths.get(op.id, [])[:depth])
-        found = [Segment([*run], ".".join(path)) for path, run in runs]
-        return [s for s in found if s.path and len(s.ops) > 1]
-
-    for depth in range(max(map(len, paths.values()), default=0), 0, -1):
-        found = _on_both_sides(graph, partial(cut, depth))
-        forward = [s for s in found if s.side == "forward"]
-        size = sum(size_of(s.ops) for s in forward)
-        if len(forward) > 1 and size >= _FEWEST * len(forward):
-            yield found
 
 
 def _called(node: Node) -> str:
@@ -315,16 +285,13 @@ def _segment_of(
 
 
 def _goes_in(links: Links, segment: Segment) -> list[Node]:
-    """What the first operation starts from; not what each repeat has of its own, as a weight, and
-    no parameter of a module.
-    """
+    """What the first operation starts from; not what each repeat has of its own, as a weight."""
     first, period = segment.ops[0], segment.period
     inputs = links.before[first.id]
     again = links.before[segment.ops[period].id] if 0 < period < len(segment.ops) else []
     own = [not links.before[n.id] and len(_readers(links, n)) == 1 for n in again]
     own += [False] * (len(inputs) - len(own))
-    free = (n for n, repeats in zip(inputs, own, strict=False) if not repeats)
-    return [n for n in free if n.kind != "leaf" or "." not in n.name]
+    return [n for n, repeats in zip(inputs, own, strict=False) if not repeats]
 
 
 def _has_many(links: Links, node: Node) -> bool:

@@ -21,10 +21,6 @@ FEW = 4  # arrays of up to this many elements are shown element by element
 SOME = 64  # and of up to this many in a tooltip
 MOST_CELLS, BLOCKS = 4096, 512  # elements of an array that a picture keeps; of a larger one, blocks
 
-#: a word of a script that is written from right to left, and one that is isolated
-_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
-_ISOLATED = re.compile(f"\u2068({_RIGHT_TO_LEFT.pattern})\u2069")
-
 #: where a text may go on in a new row: after a space, an index, a product; else within a name
 _BETWEEN = re.compile(r"(?<=[ ·)\]])(?<!= )(?![)\],:])")
 _WITHIN = re.compile(r"(?<=[_.@/])(?=[^\W\d])|(?<=[a-z])(?=[A-Z])")
@@ -39,23 +35,10 @@ def visible(text: object) -> str:
     >>> visible("a\\nb\\x00")
     'a␊b␀'
     """
-    return _isolated(_plain(text))
-
-
-def _plain(text: object) -> str:
     shown = str(text)
     if shown.isprintable():  # nothing in it hides
         return shown
-    return "".join(_visible(c) for c in _ISOLATED.sub(r"\1", shown))
-
-
-def _isolated(text: str) -> str:
-    """Words from right to left each stand for themselves, so that ``g·w = 5`` keeps its order."""
-    return (
-        text
-        if text.isascii() or _RIGHT_TO_LEFT.fullmatch(text)
-        else _RIGHT_TO_LEFT.sub("\u2068\\g<0>\u2069", text)
-    )
+    return "".join(map(_visible, shown))
 
 
 def _visible(char: str) -> str:
@@ -72,10 +55,10 @@ def shorten(text: object, limit: int = LONGEST_NAME) -> str:
     >>> shorten("encoder_layer_12_attention_weights")
     'encoder_layer…ention_weights'
     """
-    shown, head = _plain(text), (limit - 1) // 2
+    shown, head = visible(text), (limit - 1) // 2
     if len(shown) > limit:
         shown = f"{shown[:head]}…{shown[head + 1 - limit :]}"
-    return _isolated(shown)
+    return shown
 
 
 def wrapped(text: str, width: int = WIDEST) -> list[str]:
