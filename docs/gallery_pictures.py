@@ -300,21 +300,6 @@ def rnn_op() -> Any:
     return mg.draw((rnn, net.Backward(rnn)))
 
 
-# ---- scopes, legend -----------------------------------------------------------------------------
-
-
-@picture
-def scopes() -> Any:
-    """Scopes after a loop: one small scope per step, inside the scope of the run."""
-    prog = static.Program()
-    with static.program_guard(prog):
-        w = static.parameter("w", np.array(0.5))
-        _, s = static.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, s * w), [0, 8.0])
-    scope = static.Scope()
-    static.Executor().run(prog, fetch_list=[s], scope=scope)
-    return mg.draw(scope)
-
-
 @picture
 def legend() -> Any:
     """The legend: what every shape, border, colour and line means."""

@@ -23,13 +23,6 @@ def tensor():
     return mg.tanh(mg.tensor(np.ones(2), requires_grad=True, name="x")).sum()
 
 
-def scope():
-    found = static.Scope()
-    prog, loss, _ = program()
-    static.Executor().run(prog, feed={"x": np.ones(3)}, fetch_list=[loss], scope=found)
-    return found
-
-
 KINDS = {
     "a Tensor": tensor,
     "a leaf": lambda: mg.tensor(1.0, requires_grad=True, name="x"),
@@ -43,7 +36,6 @@ KINDS = {
     "a list of Variables": lambda: list(program()[1:]),
     "a Block": lambda: program()[0].global_block(),
     "an Operator": lambda: program()[0].global_block().ops[0],
-    "a Scope": scope,
     "a picture": lambda: mg.draw(tensor()),
 }
 

@@ -1,11 +1,14 @@
-"""Frames for modules: a picture's nodes, put into nested frames by the paths of their modules."""
+"""Modules: nodes put into nested frames by the paths of their modules, and a module before it is called."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
+from ..graph.format import explain_value, format_value
 from ..graph.graph import Graph, Links
+from .inside import arrays
 
 Path = tuple[str, ...]
 
@@ -88,3 +91,44 @@ def _paths(
         beside += [n for n in links.after[op.id] if n.kind == "value"]
         paths |= {n.id: paths[op.id] for n in beside}
     return {**paths, **homes}
+
+
+# ---- A module as a picture: its parameters, in a frame for every layer, with what their gradients are ----
+
+
+def is_module(x: Any) -> bool:
+    """Whether x knows its parameters by name."""
+    return callable(getattr(x, "named_parameters", None)) and not isinstance(x, type)
+
+
+def of_module(module: Any, values: bool = True) -> Graph:
+    """The picture of a module before it is called; call it and draw the result for its graph."""
+    graph = Graph(title=type(module).__name__)
+    region = graph.region(type(module).__name__).id
+    paths, titles = {}, {}
+    total = 0
+    for path, tensor in module.named_parameters():
+        *place, name = path.split(".")
+        grad = getattr(tensor, "grad", None)
+        node = graph.node(
+            "leaf" if getattr(tensor, "requires_grad", True) else "data",
+            name,
+            lines=(format_value(tensor), f"grad {format_value(grad)}") if values else (),
+            region=region,
+            tooltip=f"{path}: {explain_value(tensor)}\ngradient: {explain_value(grad)}",
+            data=arrays(tensor, grad) if values else {},
+        )
+        paths[node.id], at = tuple(place), module
+        for depth, key in enumerate(place, 1):
+            listed = key.isdigit() and hasattr(at, "__getitem__")
+            at = at[int(key)] if listed else getattr(at, key, at)
+            if is_module(at):  # and no list of layers
+                titles[*place[:depth],] = f"{'.'.join(place[:depth])}: {type(at).__name__}"
+        total += math.prod(tensor.shape)
+    put_into_frames(graph, paths, titles)
+    graph.notes.append(
+        f"{total:,} numbers in {len(graph.nodes)} parameters; "
+        "call the module and draw what it returns to see its graph"
+    )
+    graph.steps = [n.tooltip.splitlines()[0] for n in graph.nodes.values()]
+    return graph

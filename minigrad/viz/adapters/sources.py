@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..graph.graph import Graph
+from .frames import is_module, of_module
 from .names import Names
 from .of_error import of_error
 from .of_grad_fn import of_explanation, of_grad_fn
 from .of_net import is_net, of_net
 from .of_nodes import function_like, of_links, of_run, outputs_of, variable_like
 from .of_program import is_program, of_program
-from .of_scope import all_values, is_module, is_scope, of_module, of_scope
 from .of_torch import of_torch
 from .torch_facts import kind_of
 from .watching import watch
@@ -23,11 +23,11 @@ def graph_behind(x: Any, detail: str, values: bool | str, names: Names) -> Graph
 
     Raises `TypeError` for something without a graph.
     """
-    thing, scope = _parted(x)
+    thing, scope = parted(x)
     program = getattr(thing, "program", thing)  # a variable or a block stands for the program
     several = list(x) if isinstance(x, (list, tuple)) else [x]
     shown = bool(values)
-    at = (all_values(scope) if is_scope(scope) else scope) if shown else None
+    at = values_in(scope) if shown else None
     if isinstance(x, Graph):
         return x
     if isinstance(getattr(x, "graph", None), Graph):
@@ -48,8 +48,6 @@ def graph_behind(x: Any, detail: str, values: bool | str, names: Names) -> Graph
         return of_grad_fn(several, names, values)
     if several and all(variable_like(v) or function_like(v) for v in several):
         return of_links([v for each in several for v in outputs_of(each)], names, shown)
-    if is_scope(x):
-        return of_scope(x)
     if is_module(x):
         return of_module(x, shown)
     if several and all(is_program(getattr(v, "program", None)) for v in several):
@@ -57,20 +55,34 @@ def graph_behind(x: Any, detail: str, values: bool | str, names: Names) -> Graph
     raise TypeError(
         f"nothing to draw in {type(x).__name__!r}: draw takes a variable or tensor (or a list of "
         "them), a function of the graph, a watched run, an error that was raised, a net, a "
-        "program, a Graph, a module or a scope"
+        "program, a Graph or a module"
     )
 
 
-def _parted(x: Any) -> tuple[Any, Any]:
+def parted(x: Any) -> tuple[Any, Any]:
     """What to draw, and the values by name, or the scope, that are given with it."""
-    if isinstance(x, tuple) and len(x) == 2 and (isinstance(x[1], Mapping) or is_scope(x[1])):
-        return x
-    return x, None
+    given = isinstance(x, tuple) and len(x) == 2 and held_by(x[1]) is not None
+    return x if given else (x, None)
+
+
+def held_by(scope: Any) -> Mapping[str, Any] | None:
+    """Name → value of one scope alone, a mapping or an object with ``values``; None for something else."""
+    held = scope if isinstance(scope, Mapping) else getattr(scope, "values", None)
+    return held if isinstance(held, Mapping) else None
+
+
+def values_in(scope: Any) -> dict[str, Any]:
+    """Name → value as a scope finds it: its own, then its parents'."""
+    found: dict[str, Any] = {}
+    while scope is not None:
+        found = {**(held_by(scope) or {}), **found}
+        scope = getattr(scope, "parent", None)
+    return found
 
 
 def record_of(x: Any) -> Any:
     """What a run of a program did, where the scope that was given with the program knows it."""
-    thing, scope = _parted(x)
+    thing, scope = parted(x)
     record = getattr(scope, "record", None)
     program = getattr(thing, "program", thing)
     return record if getattr(record, "program", None) is program else None

@@ -15,8 +15,7 @@ from typing import Any
 
 from ...atomic import replacing
 from ..adapters.names import Names, caller_variables
-from ..adapters.of_scope import all_values, is_scope, names_of, step_list
-from ..adapters.sources import record_of
+from ..adapters.sources import held_by, parted, record_of, values_in
 from ..graph.format import LONGEST_LINE, NOT_YET, WIDEST, shorten, visible, wrapped
 from ..graph.graph import is_op, live_lines
 from ..picture import Picture, view_of_any
@@ -44,34 +43,26 @@ def play(
     >>> print(type(mg.play(x * x)).__name__)
     Player
     """
-    record = record_of(x)
-    shown = x if record is not None else with_last_iteration(with_all_values(x))
-    view = view_of_any(shown, "auto", True, Names(names, caller_variables()), None)
+    thing, scope = parted(x)
+    record, values = record_of(x), values_in(scope)
+    steps = step_scopes(values)
+    if record is None and scope is not None:  # of what a loop did, the last iteration is drawn
+        last = {name: value for frames in steps.values() for name, value in frames[-1].items()}
+        x = thing, {**last, **values}
+    view = view_of_any(x, "auto", True, Names(names, caller_variables()), None)
     picture = Picture(view.graph, view=view)
-    events = run_events(picture.graph, step_scopes(shown), record, view.whole)
+    events = run_events(picture.graph, steps, record, view.whole)
     return Player(picture, events, prediction=prediction)
 
 
-def with_all_values(x: Any) -> Any:
-    """A pair (program, scope) as (program, values by name); anything else as it is."""
-    pair = isinstance(x, tuple) and len(x) == 2 and not isinstance(x[1], Mapping)
-    return (x[0], all_values(x[1])) if pair and is_scope(x[1]) else x
-
-
-def step_scopes(x: Any) -> dict[str, Sequence[Mapping[str, Any]]]:
-    """The step scopes among the values that came with a program: one dict per iteration."""
-    values = x[1] if isinstance(x, tuple) and len(x) == 2 and isinstance(x[1], Mapping) else {}
-    found = {name: [names_of(step) or {} for step in step_list(v)] for name, v in values.items()}
-    return {name: steps for name, steps in found.items() if steps}
-
-
-def with_last_iteration(x: Any) -> Any:
-    """A program and its values, among them those of the last iteration of each loop."""
-    scopes = step_scopes(x)
-    if not scopes:
-        return x
-    last = {name: value for frames in scopes.values() for name, value in frames[-1].items()}
-    return x[0], {**last, **x[1]}
+def step_scopes(values: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The step scopes of loops among the values of a program: one mapping per iteration."""
+    found: dict[str, list[Any]] = {}
+    for name, held in values.items():
+        steps = [held_by(step) for step in held] if isinstance(held, list | tuple) else []
+        if steps and None not in steps:
+            found[name] = steps
+    return found
 
 
 class Player:
