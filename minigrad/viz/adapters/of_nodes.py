@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from ..graph.format import NOT_YET, explain_value, unwrap
-from ..graph.graph import Graph, Node
+from ..graph.graph import Graph, Node, in_order
 from .follow import follow
 from .formula import LONGEST, backward_formula, forward_formula, input_names, numbered, own_numbers
 from .inside import Fields, Slot, meeting, operation, value
@@ -104,22 +104,16 @@ def outputs_of(thing: Any) -> list[Any]:
 
 def calls_behind(roots: list[Any]) -> list[Call]:
     """Every function behind the roots, producers first; a cycle is entered once."""
-    done: dict[int, Call] = {}
-    order: list[Call] = []
-    pending: list[tuple[Any, bool]] = [
-        (getattr(v, "creator", None), False) for v in reversed(roots)
-    ]
-    while pending:
-        function, ready = pending.pop()
-        if function is None:
-            continue
-        if ready:
-            order.append(done[id(function)])
-        elif id(function) not in done:
-            call = done[id(function)] = linked_call(function)
-            pending.append((function, True))
-            pending += [(getattr(v, "creator", None), False) for v in reversed(call.inputs)]
-    return order
+    calls: dict[Any, Call] = {}
+
+    def creators(variables: Iterable[Any]) -> list[Any]:
+        return [f for v in variables if (f := getattr(v, "creator", None)) is not None]
+
+    def before(function: Any) -> list[Any]:
+        calls[function] = linked_call(function)
+        return creators(calls[function].inputs)
+
+    return [calls[function] for function in in_order(creators(roots), before)]
 
 
 def linked_call(function: Any) -> Call:

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from .format import NOT_YET
 
+T = TypeVar("T")
 MOST_NODES = 200_000  # of a graph: a minute, and a gigabyte
 
 
@@ -148,6 +149,22 @@ def live_lines(node: Node) -> tuple[tuple[str, str], ...]:
     """
     value = () if is_op(node) else tuple((line, NOT_YET) for line in node.lines[:1])
     return tuple(both for both in node.data.get("live", value) if not both[0].endswith(NOT_YET))
+
+
+def in_order(things: Iterable[T], before: Callable[[T], Iterable[T]]) -> list[T]:
+    """Things, each after all that comes before it, to any depth; what goes round is entered once."""
+    order: list[T] = []
+    entered: set[T] = set()
+    waiting = [(thing, False) for thing in reversed([*things])]
+    while waiting:
+        thing, ready = waiting.pop()
+        if ready:
+            order.append(thing)
+        elif thing not in entered:
+            entered.add(thing)
+            waiting.append((thing, True))
+            waiting += [(each, False) for each in reversed([*before(thing)])]
+    return order
 
 
 class Links:

@@ -7,13 +7,12 @@ programs alike.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..graph.format import NOT_YET, format_value
-from ..graph.graph import Graph, Links, Node, is_op, live_lines
+from ..graph.graph import Graph, Links, Node, in_order, is_op, live_lines
 from ..render.words import ordered_ops
 
 _VERBS = {
@@ -82,8 +81,9 @@ class Running:
                 self.inside.setdefault(edge.tail, []).append(region)
         self.held = {r for regions in self.inside.values() for r in regions}
         self.ops: dict[str | None, list[Node]] = {}
-        for node in by_need(ordered_ops(graph), self.links):
-            if node.kind != "pruned":
+        ops = {op.id: op for op in ordered_ops(graph)}
+        for name in in_order(ops, lambda op: makers(ops[op], self.links, ops)):
+            if (node := ops[name]).kind != "pruned":
                 self.ops.setdefault(self.holder(node.region), []).append(node)
         self.seeds = [
             n
@@ -164,21 +164,18 @@ class Running:
 
     def events(self) -> Iterator[Event]:
         """The operators in the order of the graph; nobody noted which of them ran, and how often."""
-        stack: list[Any] = [(op, None, {}, False) for op in reversed(self.ops.get(None, []))]
-        while stack:
-            item = stack.pop()
-            if isinstance(item, Event):
-                yield item
-                continue
-            node, iteration, values, entered = item
+        yield from self.run(None, None, {})
+        yield from self.given()
+
+    def run(
+        self, region: str | None, iteration: int | None, values: Mapping[str, Any]
+    ) -> Iterator[Event]:
+        """The operators of a block, each after what it holds.  Blocks nest only as deep as a program does."""
+        for node in self.ops.get(region, []):
             if node.side == "backward" and node.region not in self.held:
                 yield from self.given()
-            if node.id in self.inside and not entered:  # what it holds runs first
-                stack.append((node, iteration, values, True))
-                stack.extend(reversed(self.nested(node, iteration)))
-            else:
-                yield self.step(node, iteration, values)
-        yield from self.given()
+            yield from self.nested(node, iteration)
+            yield self.step(node, iteration, values)
 
     def step(self, node: Node, iteration: int | None, values: Mapping[str, Any]) -> Event:
         """One operator runs and writes its values."""
@@ -220,23 +217,20 @@ class Running:
         joined = f"{takes} and{gives}" if takes and gives else takes + gives
         return f"{_WORDS[kind]} {number}{node.name}{joined}{again}"
 
-    def nested(self, node: Node, iteration: int | None) -> list[Any]:
+    def nested(self, node: Node, iteration: int | None) -> Iterator[Event]:
         """What an operator with blocks does: enter, run, leave; turn by turn, a test before each.
 
         Backward goes from the last turn to the first.
         """
-        work: list[Any] = []
-        frames = self.iterations(node)
         regions = sorted(self.inside.get(node.id, ()), key=lambda r: not self.tests(r))
-        order = list(range(len(frames)))
-        for t in order if node.side == "forward" else reversed(order):
-            before = frames[t - 1] if t else {}
-            for region in regions:
-                work += self.once(node, region, iteration, t, (before, frames[t]))
-        for region in filter(self.tests, regions):  # the test that ends a loop
-            last = frames[-1] if frames else {}
-            work += self.once(node, region, iteration, len(frames), (last, {}))
-        return work
+        frames = [*self.iterations(node), {}] if regions else [{}]
+        turns = [(t, region) for t in range(len(frames) - 1) for region in regions]
+        turns = turns if node.side == "forward" else sorted(turns, key=lambda turn: -turn[0])
+        turns += [(len(frames) - 1, r) for r in regions if self.tests(r)]  # what ends a loop
+        for t, region in turns:
+            yield from self.once(
+                node, region, iteration, t, (frames[t - 1] if t else {}, frames[t])
+            )
 
     def tests(self, region: str | None) -> bool:
         """Is it the block of a condition?"""
@@ -249,33 +243,22 @@ class Running:
         iteration: int | None,
         t: int,
         frames: tuple[Mapping[str, Any], Mapping[str, Any]],
-    ) -> list[Any]:
-        """A block is entered, runs, and is left."""
+    ) -> Iterator[Event]:
+        """A block is entered, runs, and is left; what it overwrites has the value that the iteration
+        before it left.
+        """
         inside = self.ops.get(region, [])
         label = self.graph.regions[str(region)].label
-        at = t if self.scopes else iteration
-        where = f"{label}, step {t}" if self.scopes else label
-        left = Event("leave", (node.id,), f"Leave {where}", iteration=at)
-        run = [(inner, at, frames[1], False) for inner in inside]
-        return [self.enter(node, inside, where, at, frames), *run, left]
-
-    def enter(
-        self,
-        node: Node,
-        inside: list[Node],
-        where: str,
-        at: int | None,
-        frames: tuple[Mapping[str, Any], Mapping[str, Any]],
-    ) -> Event:
-        """An iteration starts; what it overwrites has the value that the one before it left."""
-        before, now = frames
+        at, where = (t, f"{label}, step {t}") if self.scopes else (iteration, label)
         written = {out.name for op in inside for out in self.links.after[op.id]}
-        found = self.sources(inside)
         values: dict[str, str] = {}
-        for name in found:
+        for name in self.sources(inside):
             source = self.graph.nodes[name]
-            values |= scoped(source, before if source.name in written else now)
-        return Event("enter", (node.id, *found), f"Enter {where}", values=values, iteration=at)
+            values |= scoped(source, frames[source.name not in written])
+        nodes = (node.id, *self.sources(inside))
+        yield Event("enter", nodes, f"Enter {where}", values=values, iteration=at)
+        yield from self.run(region, at, frames[1])
+        yield Event("leave", (node.id,), f"Leave {where}", iteration=at)
 
     def sources(self, inside: list[Node]) -> list[str]:
         """What an iteration finds when it starts."""
@@ -292,33 +275,13 @@ class Running:
         return [{}]
 
 
-def by_need(ops: list[Node], links: Links) -> list[Node]:
-    """The operators in the given order, but each after those whose values it takes."""
-    place = {op.id: i for i, op in enumerate(ops)}
-    after: dict[str, list[str]] = {op.id: [] for op in ops}
-    waits = dict.fromkeys(after, 0)
-    for op in ops:
-        for maker in makers(op, links, place):
-            after[maker].append(op.id)
-            waits[op.id] += 1
-    ready = [place[n] for n, count in waits.items() if not count]
-    heapq.heapify(ready)
-    order: list[Node] = []
-    while ready:
-        op = ops[heapq.heappop(ready)]
-        order.append(op)
-        for later in after[op.id]:
-            waits[later] -= 1
-            if not waits[later]:
-                heapq.heappush(ready, place[later])
-    return order if len(order) == len(ops) else ops  # a cycle: as it was given
-
-
-def makers(op: Node, links: Links, known: Mapping[str, int]) -> set[str]:
+def makers(op: Node, links: Links, known: Mapping[str, Node]) -> list[str]:
     """The operators that an operator waits for: those that feed it, directly or by a value."""
     feeds = links.before[op.id]
-    direct = {n.id for n in feeds}
-    return (direct | {m.id for n in feeds for m in links.before[n.id]}) & known.keys() - {op.id}
+    every = dict.fromkeys(
+        [*(m.id for n in feeds for m in links.before[n.id]), *(n.id for n in feeds)]
+    )
+    return [name for name in every if name in known]
 
 
 def verb(node: Node) -> str:

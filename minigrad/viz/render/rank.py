@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from ..graph.graph import Edge, Graph, Node, is_op
+from ..graph.graph import Edge, Graph, Node, in_order, is_op
 from ..graph.style import edge_style
 
 
@@ -108,18 +108,7 @@ def _in_order(graph: Graph, row: list[Node], above: dict[str, list[str]]) -> lis
     mine = dict.fromkeys(leader(graph, n.id) for n in row)
     at = ranks(graph, late=True)
     ops = sorted((n for n in mine if is_op(graph.nodes[n])), key=lambda n: at[n])
-    order: dict[str, None] = {}
-    waiting = [(n, False) for n in reversed([*ops, *mine])]
-    open_: set[str] = set()
-    while waiting:
-        name, ready = waiting.pop()
-        if ready:
-            order[name] = None
-        elif name not in order and name not in open_:
-            open_.add(name)
-            waiting.append((name, True))
-            waiting += [(n, False) for n in reversed(above[name]) if n in mine]
-    return list(order)
+    return in_order([*ops, *mine], lambda name: [n for n in above[name] if n in mine])
 
 
 class _Shelf:
