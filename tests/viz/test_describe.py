@@ -21,20 +21,22 @@ def test_one_sentence_and_the_steps_in_order():
     backward(y)
     assert describe(of_links([y], Names())).splitlines() == [
         "y: a graph with 1 operation forward and 1 backward, from x to y.",
-        "1. Square: x to y = 9",
-        "2. Square.backward: y.grad to x.grad = 6",
+        "1. Square: x = 3 to y = 9 (y = x²)",
+        "2. Square.backward: y.grad = 1 (seed) to x.grad = 6 (gx = 2·x·gy; = 2·3·1)",
     ]
 
 
 def test_before_backward_no_gradient_is_named_with_a_number():
     assert (
         describe(of_links([chain()], Names())).splitlines()[-1]
-        == "2. Square.backward: y.grad to x.grad"
+        == "2. Square.backward: y.grad = — to x.grad = — (gx = 2·x·gy)"
     )
 
 
 def test_many_steps_are_counted():
-    g = Graph(steps=[f"step {i}" for i in range(100)])
+    g = Graph()
+    for _ in range(100):
+        g.node("op", "sin")
     assert describe(g).splitlines()[-1] == "… and 40 more steps"
 
 

@@ -215,7 +215,7 @@ NAMES = MARKUP + QUOTES + BACKSLASHES + INVISIBLE + SCRIPTS + SHAPES
 
 def everywhere(name):
     """A graph with the name in every place that takes text."""
-    g = Graph(title=name, direction="TB", notes=[name], steps=[name])
+    g = Graph(title=name, direction="TB", notes=[name])
     one, two = g.region(name), g.region(name, side="backward", strong=True)
     x = g.node("leaf", name, lines=(name, name), region=one.id, tooltip=name)
     op = g.node(

@@ -130,5 +130,4 @@ def of_module(module: Any, values: bool = True) -> Graph:
         f"{total:,} numbers in {len(graph.nodes)} parameters; "
         "call the module and draw what it returns to see its graph"
     )
-    graph.steps = [n.tooltip.splitlines()[0] for n in graph.nodes.values()]
     return graph

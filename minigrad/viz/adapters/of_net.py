@@ -72,7 +72,6 @@ class NetSheet(Sheet):
         super().__init__(graph, owner)
         self.nets, self.values = nets, values
         self.loop = owner is not None
-        self.words = f"in #{owner.node.number} {owner.op.type}: " if owner is not None else ""
         self.dropped: list[tuple[Any, Node]] = []
         self.written: set[str] = set()
         self.read: set[str] = set()

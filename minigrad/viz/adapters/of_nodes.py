@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from ..graph.format import NOT_YET, explain_value, unwrap
+from ..graph.format import explain_value, unwrap
 from ..graph.graph import Graph, Node, in_order
 from .follow import follow
 from .formula import LONGEST, backward_formula, forward_formula, input_names, numbered, own_numbers
@@ -218,10 +218,9 @@ class Drawing:
             self.ops[id(call)] = self.functions[id(call.function)] = op
             for node in inputs:
                 self.graph.edge(node, op)
-            outputs = [self.value(v, made=True) for v in call.outputs]
-            for node in outputs:
-                self.graph.edge(op, node, "weak" if call.weak else "flow")
-            self.say(name, inputs, outputs)
+            for variable in call.outputs:
+                made = self.value(variable, made=True)
+                self.graph.edge(op, made, "weak" if call.weak else "flow")
 
     def creators(self) -> None:
         """A creator that does not know its output: one function object used twice, or an output
@@ -232,13 +231,6 @@ class Drawing:
             op = self.functions.get(id(getattr(self.variables[key], "creator", None)))
             if op is not None and (op.id, node.id) not in joined:
                 self.graph.edge(op, node, "ref", label="creator")
-
-    def say(self, name: str, takes: list[Node], gives: list[Node]) -> None:
-        """A step in words, with the values that came out."""
-        ends = [", ".join(n.name for n in nodes) or "nothing" for nodes in (takes, gives)]
-        values = [n.lines[0] for n in gives if n.lines and n.lines[0] != NOT_YET]
-        result = f" = {', '.join(values)}" if values else ""
-        self.graph.steps.append(f"{name}: {' to '.join(ends)}{result}")
 
     # -- backward
 
@@ -290,10 +282,7 @@ class Drawing:
         op = self.node("grad_op", name, "backward", tooltip="\n".join(given), **inside)
         if twin is not None:
             op.twin, twin.twin = twin.id, twin.twin or op.id
-        sources, targets = (
-            [self.gradients[id(v)] for v in ends if id(v) in self.gradients]
-            for ends in (call.outputs, call.inputs)
-        )
+        sources = [self.gradients[id(v)] for v in call.outputs if id(v) in self.gradients]
         for source, gy in zip(sources, back.gys, strict=False):
             self.graph.edge(source, op, "grad", carries=unwrap(gy))
         several = len(back.gxs) > 1
@@ -311,7 +300,6 @@ class Drawing:
             )
         for variable in read_by(call):
             self.graph.edge(self.nodes[id(variable)], op, "saved")
-        self.say(name, sources, targets)
 
 
 # ---- What a call of backward says ----

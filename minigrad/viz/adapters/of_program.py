@@ -67,7 +67,7 @@ class BlockSheet(Sheet):
         self, facts: Facts, graph: Graph, block: Any, owner: Placed | None = None, attr: str = ""
     ) -> None:
         super().__init__(graph, owner, attr)
-        self.facts, self.block, self.words = facts, block, f"block {block.idx} "
+        self.facts, self.block = facts, block
         self.loop = owner is not None and loops(owner.op)
         self.regions: dict[str, Region] = {}  # forward, backward, optimize
 

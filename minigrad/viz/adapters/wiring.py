@@ -395,7 +395,6 @@ class Sheet:
     """One name space; ``owner`` is the operator that holds it, ``attr`` what it is to that operator."""
 
     kind = ""  # what several of them are called
-    words = ""  # in front of its operators in words
 
     def __init__(self, graph: Graph, owner: Placed | None = None, attr: str = "") -> None:
         self.graph, self.owner, self.attr = graph, owner, attr
@@ -472,9 +471,6 @@ def drawn(kind: str, first: Sheet, dropped: Iterable[tuple[Any, Node]]) -> list[
     counts += [f"{grads} grad ops"] if grads or kind == "Program" else []
     counts += [f"{len(sheets)} {first.kind}s"] if len(sheets) > 1 else []
     graph.title = f"{kind}: {', '.join(counts)}"
-    for sheet in sheets:
-        inside = sheet.words if len(sheets) > 1 else ""
-        graph.steps += [f"{inside}#{p.node.number} {op_words(p.op)}" for p in sheet.wiring.placed]
     return sheets
 
 

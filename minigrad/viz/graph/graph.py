@@ -89,7 +89,6 @@ class Graph:
     edges: list[Edge] = field(default_factory=list)
     regions: dict[str, Region] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)  # what was left out: shown below the picture
-    steps: list[str] = field(default_factory=list)  # the order of events in words, for `describe`
 
     def node(self, kind: str, name: str, **fields: Any) -> Node:
         """Add a node; its id is the next counter.
@@ -183,7 +182,7 @@ def copied(graph: Graph, nodes: Iterable[Node]) -> Graph:
     """The same graph with fewer nodes and no lines yet; a twin that is gone is forgotten."""
     nodes = list(nodes)
     here = {n.id for n in nodes}
-    small = replace(graph, nodes={}, edges=[], notes=list(graph.notes), steps=list(graph.steps))
+    small = replace(graph, nodes={}, edges=[], notes=list(graph.notes))
     small.nodes = {
         n.id: n if n.twin is None or n.twin in here else replace(n, twin=None) for n in nodes
     }

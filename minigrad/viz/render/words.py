@@ -22,7 +22,7 @@ def describe(graph: Graph) -> str:
     1. Square: x to y
     """
     links = Links(graph)
-    steps = graph.steps or [describe_op(links, n) for n in ordered_ops(graph)]
+    steps = [describe_op(links, n) for n in ordered_ops(graph)]
     shown = [f"{i}. {visible(step)}" for i, step in enumerate(steps[:_MOST_STEPS], 1)]
     if len(steps) > _MOST_STEPS:
         shown.append(f"… and {len(steps) - _MOST_STEPS} more steps")
