@@ -80,7 +80,7 @@ def test_a_subclass_made_while_watching_is_seen():
         f(Variable(1))
         f.backward(np.array(1.0))
     assert [e.kind for e in run.events] == ["forward", "backward"]
-    assert not hasattr(Triple.backward, "_watched")
+    assert not hasattr(Triple.backward, "__wrapped__")
 
 
 def test_a_call_through_super_is_one_event():
@@ -108,7 +108,6 @@ def test_functions_called_inside_backward_are_kept_apart():
         f(Variable(2))
         f.backward(Variable(3))
     assert [e.kind for e in run.events] == ["forward", "backward"]
-    assert [e.kind for e in run.inner] == ["forward"]
 
 
 def test_forward_called_directly_is_seen():
@@ -123,7 +122,7 @@ def test_two_watches_may_be_nested():
         Exp()(Variable(1))
     assert len(inner.events) == 1
     assert len(outer.events) == 2
-    assert not hasattr(Square.forward, "_watched")
+    assert not hasattr(Square.forward, "__wrapped__")
 
 
 def test_names_and_docstrings_of_methods_stay():
@@ -135,12 +134,6 @@ def test_names_and_docstrings_of_methods_stay():
 def test_something_else_than_a_class_is_refused_with_an_example(wrong):
     with pytest.raises(TypeError, match=r"watch\(Function\)"):
         watch(*wrong)
-
-
-def test_a_watch_cannot_be_entered_twice_at_once():
-    run = watch(Function)
-    with run, pytest.raises(RuntimeError, match="running already"):
-        run.__enter__()
 
 
 def test_names_of_the_place_that_watched_are_kept():

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import ast
 import functools
-import heapq
-import itertools
 import operator
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -22,7 +20,7 @@ import numpy as np
 
 from ..fold.fold import FULL
 from ..graph.format import NOT_YET, explain_value, shorten, unwrap
-from ..graph.graph import Graph, Node
+from ..graph.graph import Graph, Node, in_order
 from . import torch_facts
 from .follow import follow
 from .formula import (
@@ -442,33 +440,20 @@ class Walk:
             for slot, (target, number) in enumerate(self.next(reader)):
                 self.readers[target, number].append((reader, slot))
 
-    def _sorted(self, nodes: list[Any]) -> list[Any]:
+    def _sorted(self, starts: list[Any]) -> list[Any]:
         """A node after all that feed it: newest first where nodes know their sequence number; an
         AccumulateGrad where its last feeder stands.
         """
-        feeders: Counter[Any] = Counter()
-        seen = set(nodes)
-        for node in nodes:  # grows while it is walked
-            for target, _ in self.next(node):
-                if target is not None:
-                    feeders[target] += 1
-                    nodes += [target] if target not in seen else []
-                    seen.add(target)
-        places, order = itertools.count(), []
-        ready = [(-_age(node), next(places), node) for node in nodes if not feeders[node]]
-        heapq.heapify(ready)
-        while ready:
-            *_, node = heapq.heappop(ready)
-            order.append(node)
-            for target, _ in self.next(node):
-                feeders[target] -= 1
-                if target is not None and not feeders[target]:
-                    heapq.heappush(ready, (-_age(target), next(places), target))
-        return order if len(order) == len(nodes) else nodes  # they go round
+
+        def fed(node: Any) -> list[Any]:
+            return [target for target, _ in reversed(self.next(node)) if target is not None]
+
+        every = sorted(in_order(starts, fed), key=_age)
+        return in_order(every, fed)[::-1]
 
 
 def _age(node: Any) -> float:
-    """Newer nodes run first; AccumulateGrad at once."""
+    """Newer nodes run first; an AccumulateGrad has no age of its own."""
     if accumulates(node):
         return float("inf")
     seq = getattr(node, "seq", None)

@@ -11,8 +11,6 @@ import numpy as np
 from ..graph.format import unwrap
 from .names import caller_variables
 
-_MISSING = object()
-
 
 class Event(NamedTuple):
     """One call: ("forward", function, inputs, outputs) or ("backward", function, gys, gxs)."""
@@ -28,7 +26,7 @@ class watch:
 
     Subclasses are included.  The classes are as before afterwards, also when the block raises.
     ``events`` holds the calls in the order in which they ended.  Forward calls made inside a
-    backward call are not forward events of the graph: they are in ``inner``.
+    backward call are not forward events of the graph.
 
     >>> class Double:
     ...     def forward(self, x): return 2 * x
@@ -47,21 +45,18 @@ class watch:
         self.events: list[Event] = []
         #: the same with the arrays as they were: later changes in place do not reach them
         self.snapshots: list[Event] = []
-        self.inner: list[Event] = []
         self.names: dict[str, Any] = {}  # variables of the caller that hold what was seen
         # the calls that have not ended: (kind, id of the function)
         self._open: list[tuple[str, int]] = []
-        self._before: list[tuple[type, str, Any]] = []
+        self._before: dict[tuple[type, str], Any] = {}  # the methods, as they were
 
     def __enter__(self) -> watch:
-        if self._before:
-            raise RuntimeError("this watch is running already: make another one with watch(...)")
         for cls in self.classes:
             self._wrap_family(cls)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for cls, name, method in reversed(self._before):
+        for (cls, name), method in self._before.items():
             setattr(cls, name, method)
         self._before.clear()
         self._open.clear()
@@ -87,9 +82,9 @@ class watch:
 
     def _wrap(self, cls: type) -> None:
         for name in ("__call__", "forward", "backward"):
-            method = cls.__dict__.get(name, _MISSING)
-            if callable(method) and not self._observes(method):
-                self._before.append((cls, name, method))
+            method = cls.__dict__.get(name)
+            if callable(method) and (cls, name) not in self._before:
+                self._before[cls, name] = method
                 kind = "backward" if name == "backward" else "forward"
                 setattr(cls, name, self._observed(method, kind))
 
@@ -110,25 +105,13 @@ class watch:
                 if call in self._open:
                     self._open.remove(call)
             outputs = tuple(result) if isinstance(result, (tuple, list)) else (result,)
-            event = Event(kind, function, inputs, outputs)
-            if kind == "forward" and any(name == "backward" for name, _ in self._open):
-                self.inner.append(event)
-            else:
-                self.events.append(event)
+            if kind == "backward" or not any(name == "backward" for name, _ in self._open):
+                self.events.append(Event(kind, function, inputs, outputs))
                 copies = tuple(map(_copied, outputs))
                 self.snapshots.append(Event(kind, function, before, copies))
             return result
 
-        observed._watched = self  # type: ignore[attr-defined]
         return observed
-
-    def _observes(self, method: Any) -> bool:
-        """Is the method wrapped by this watch already, below or above the wrappers of others?"""
-        while (by := getattr(method, "_watched", None)) is not None:
-            if by is self:
-                return True
-            method = method.__wrapped__
-        return False
 
 
 def _copied(value: Any) -> Any:

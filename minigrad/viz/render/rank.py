@@ -31,34 +31,27 @@ def ranks(graph: Graph, late: bool = False) -> dict[str, int]:
     """The rank of every group of twins: the longest path to it; sources stand just before their
     first reader. If ``late``, everything does.
     """
-    after: dict[str, list[str]] = defaultdict(list)
-    waiting: dict[str, int] = {leader(graph, n): 0 for n in graph.nodes}
+    above, below = _neighbours(graph)
+    order = in_order(dict.fromkeys(leader(graph, n) for n in graph.nodes), above.__getitem__)
+    at: dict[str, int] = {}
+    for name in order:
+        at[name] = max((at[tail] + 1 for tail in above[name] if tail in at), default=0)
+    for name in reversed(order):
+        if below[name] and (late or not above[name]):
+            at[name] = min(at[head] for head in below[name]) - 1
+    return at
+
+
+def _neighbours(graph: Graph) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """What stands above each group of twins, and what below."""
+    above: dict[str, list[str]] = defaultdict(list)
+    below: dict[str, list[str]] = defaultdict(list)
     for edge in graph.edges:
         tail, head = _ranked_ends(graph, edge)
         if tail != head:
-            after[tail].append(head)
-            waiting[head] += 1
-    sources = [n for n, count in waiting.items() if not count]
-    at = _longest_paths(after, waiting, sources)
-    for node in sorted(at, key=lambda n: -at[n]) if late else sources:
-        if after[node]:
-            at[node] = min(at.get(h, 1) for h in after[node]) - 1
-    return {n: at.get(n, 0) for n in waiting}
-
-
-def _longest_paths(
-    after: dict[str, list[str]], waiting: dict[str, int], sources: list[str]
-) -> dict[str, int]:
-    at = dict.fromkeys(sources, 0)
-    ready = list(sources)
-    while ready:
-        tail = ready.pop()
-        for head in after[tail]:
-            at[head] = max(at.get(head, 0), at[tail] + 1)
-            waiting[head] -= 1
-            if not waiting[head]:
-                ready.append(head)
-    return at
+            above[head].append(tail)
+            below[tail].append(head)
+    return above, below
 
 
 def _ranked_ends(graph: Graph, edge: Edge) -> tuple[str, str]:
@@ -85,11 +78,7 @@ def layers(graph: Graph, widths: dict[str, float]) -> list[list[str]]:
     groups: dict[str, list[str]] = defaultdict(list)
     for name in graph.nodes:
         groups[leader(graph, name)].append(name)
-    above: dict[str, list[str]] = defaultdict(list)
-    for edge in graph.edges:
-        tail, head = _ranked_ends(graph, edge)
-        if tail != head:
-            above[head].append(tail)
+    above, _ = _neighbours(graph)
     found: list[list[str]] = []
     for row in _rows(graph):
         shelf = _Shelf(graph, groups, widths)
