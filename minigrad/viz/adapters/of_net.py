@@ -144,9 +144,8 @@ class NetSheet(Sheet):
         """What enters or leaves the whole net stands in the outermost frame."""
         super().finish()
         for node in (n for nodes in self.wiring.versions.values() for n in nodes):
-            path = self.wiring.path(node.region)
-            ends = node.id not in self.wiring.writer or node.kind in ("output", "leaf_gradient")
-            node.region = path[0] if path and ends else node.region
+            if node.id not in self.wiring.writer or node.kind in ("output", "leaf_gradient"):
+                node.region = next(reversed(self.graph.around(node.region)), None)
 
     def shared(self, name: str) -> bool:
         return self.owner is not None and name in flat(self.owner.op.inputs)

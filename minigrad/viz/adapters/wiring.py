@@ -141,17 +141,9 @@ class Wiring:
 
     def common(self, regions: list[str | None]) -> str | None:
         """The innermost region around all of these; where there is none, the first one's."""
-        first, *others = [self.path(region) for region in dict.fromkeys(regions)] or [()]
+        first, *others = [self.graph.around(region) for region in dict.fromkeys(regions)] or [[]]
         shared = [region for region in first if all(region in path for path in others)]
-        return (shared or first or (None,))[-1]
-
-    def path(self, region: str | None) -> tuple[str, ...]:
-        """A region, after those around it."""
-        found: list[str] = []
-        while region is not None:
-            found.append(region)
-            region = self.graph.regions[region].parent
-        return (*reversed(found),)
+        return next(iter(shared or first), None)
 
     def version_word(self, node: Node, k: int, written: list[Node]) -> str:
         """What tells one version from the next: the loop between them, or its number."""

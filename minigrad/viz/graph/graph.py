@@ -118,6 +118,14 @@ class Graph:
         self.regions[made.id] = made
         return made
 
+    def around(self, region: str | None) -> list[str]:
+        """A region, then those around it, from the inside out."""
+        found: list[str] = []
+        while region is not None:
+            found.append(region)
+            region = self.regions[region].parent
+        return found
+
     def link(self, forward: Node, backward: Node) -> None:
         """Make two nodes twins: they stand on one rank and light up together."""
         forward.twin, backward.twin = backward.id, forward.id

@@ -93,9 +93,7 @@ class Running:
 
     def holder(self, region: str | None) -> str | None:
         """The sub-block a region lies in; None for the outermost drawing."""
-        while region is not None and region not in self.held:
-            region = self.graph.regions[region].parent
-        return region
+        return next((r for r in self.graph.around(region) if r in self.held), None)
 
     def given(self) -> Iterator[Event]:
         """The gradients that somebody gives to start with, once."""

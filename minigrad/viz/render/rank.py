@@ -156,7 +156,7 @@ def _rows(graph: Graph) -> list[list[Node]]:
     rows: list[list[Node]] = []
     for frame, nodes in _members(graph).items():
         twins = [graph.nodes[n.twin] for n in nodes if n.twin in graph.nodes]
-        beside = [r for t in twins if (r := row_of.get(outermost(graph, t.region))) is not None]
+        beside = [r for t in twins if (r := row_of.get(_outermost(graph, t))) is not None]
         if not beside:
             rows.append([])
         row_of[frame] = beside[0] if beside else len(rows) - 1
@@ -168,12 +168,10 @@ def _members(graph: Graph) -> dict[str | None, list[Node]]:
     """The nodes in each outermost frame."""
     members: dict[str | None, list[Node]] = {}
     for node in graph.nodes.values():
-        members.setdefault(outermost(graph, node.region), []).append(node)
+        members.setdefault(_outermost(graph, node), []).append(node)
     return members
 
 
-def outermost(graph: Graph, region: str | None) -> str | None:
-    """The frame around a region that stands in no other."""
-    while region is not None and (parent := graph.regions[region].parent) is not None:
-        region = parent
-    return region
+def _outermost(graph: Graph, node: Node) -> str | None:
+    """The frame around a node that stands in no other."""
+    return next(reversed(graph.around(node.region)), None)

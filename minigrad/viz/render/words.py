@@ -148,19 +148,12 @@ def _side(graph: Graph, links: Links, side: str) -> list[str]:
     for name, members in groups.items():
         region = graph.regions.get(name or "")
         named = region is not None and len(graph.regions) > 2
-        depth = _depth(graph, region) if named else 0
+        depth = len(graph.around(name)) - 1 if named else 0
         lines += ["  " * depth + f"  [{visible(region.label)}]"] if named and region else []
         lines += [
             "  " * (depth + named) + "  " + line for line in _aligned(_rows(graph, links, members))
         ]
     return lines
-
-
-def _depth(graph: Graph, region: Region | None) -> int:
-    depth = 0
-    while region is not None and region.parent is not None:
-        region, depth = graph.regions.get(region.parent), depth + 1
-    return depth
 
 
 def _rows(graph: Graph, links: Links, members: list[Node]) -> list[Row]:
