@@ -223,8 +223,7 @@ def draw(
     notebook) what was computed before it.
 
     ``detail`` is "auto", "full", "folded" (modules and repeated segments once) or "pruned" (also what
-    was dropped). ``values=False`` leaves numbers out;
-    ``values="grad"`` also draws the gradient of every tensor in between.  ``direction`` is "LR" or
+    was dropped). ``values="grad"`` also draws the gradient of every tensor in between.  ``direction`` is "LR" or
     "TB". ``names`` maps a name to an object; otherwise objects are called by their own
     ``.name`` or by the variables of the caller.  ``expand`` searches a folded picture: the name of
     a value or an operation, "#17" or "block 2" is drawn in full with its neighbours.
@@ -266,7 +265,7 @@ def whole_of(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
     from .adapters.sources import graph_behind
 
     _checked("detail", detail, ("auto", "full", "folded", "pruned"))
-    _checked("values", values, (True, False, "grad"))
+    _checked("values", values, (True, "grad"))
     return graph_behind(x, detail, values, names)
 
 

@@ -246,16 +246,6 @@ def test_large_arrays_show_shape_and_type_a_strip_of_cells_and_their_norm():
     assert "max 5" in node.tooltip
 
 
-def test_values_can_be_left_out():
-    y = Square()(Variable(2.0, "x"))
-    backward(y)
-    assert all(
-        not n.lines
-        for n in draw(y, values=False).graph.nodes.values()
-        if n.kind in ("leaf", "leaf_gradient")
-    )
-
-
 def test_a_function_without_readable_source_shows_what_came_out():
     namespace = {"Function": Function}
     exec(
@@ -268,25 +258,6 @@ def test_a_function_without_readable_source_shows_what_came_out():
         f(Variable(2.0, "x"))
         f.backward(np.array(2.0))
     assert kinds(draw(run).graph, "grad_op")[0].lines == ("gx = 6",)
-
-
-@pytest.mark.parametrize("attribute", ["formula", "doc"])
-def test_a_formula_that_a_class_states_is_shown(attribute):
-    class Stated(Function):
-        if attribute == "formula":
-            formula = "gx = 3·gy"
-
-        def forward(self, x):
-            return 3 * x
-
-        def backward(self, gy):
-            for _ in range(1):
-                gx = 3 * gy
-            return gx
-
-    if attribute == "doc":
-        Stated.backward.__doc__ = "gx = 3·gy"
-    assert kinds(of_links([Stated()(Variable(1.0))], Names()), "grad_op")[0].lines == ("gx = 3·gy",)
 
 
 # Structure, on random graphs ------------------------------------------------------------------

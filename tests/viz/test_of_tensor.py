@@ -83,12 +83,6 @@ def test_hooks_are_not_called_by_a_drawing():
     assert calls == [1]
 
 
-def test_without_values_there_are_no_numbers():
-    e, names = example()
-    e.backward()
-    assert slots(mg.draw(e, names=names, values=False))["MulBackward0"] == ["[0] g·d", "[1] g·c"]
-
-
 def test_large_saved_values_are_not_computed_again():
     x = mg.tensor(np.ones(5000), requires_grad=True)
     y = (x * x).sum()

@@ -101,7 +101,7 @@ def is_module(x: Any) -> bool:
     return callable(getattr(x, "named_parameters", None)) and not isinstance(x, type)
 
 
-def of_module(module: Any, values: bool = True) -> Graph:
+def of_module(module: Any) -> Graph:
     """The picture of a module before it is called; call it and draw the result for its graph."""
     graph = Graph(title=type(module).__name__)
     region = graph.region(type(module).__name__).id
@@ -113,10 +113,10 @@ def of_module(module: Any, values: bool = True) -> Graph:
         node = graph.node(
             "leaf" if getattr(tensor, "requires_grad", True) else "data",
             name,
-            lines=(format_value(tensor), f"grad {format_value(grad)}") if values else (),
+            lines=(format_value(tensor), f"grad {format_value(grad)}"),
             region=region,
             tooltip=f"{path}: {explain_value(tensor)}\ngradient: {explain_value(grad)}",
-            data=arrays(tensor, grad) if values else {},
+            data=arrays(tensor, grad),
         )
         paths[node.id], at = tuple(place), module
         for depth, key in enumerate(place, 1):

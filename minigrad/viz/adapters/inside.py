@@ -110,14 +110,13 @@ def operation(slots: Iterable[Slot], ports: bool = False) -> Fields:
     return fields | {"lines": tuple(filter(None, texts))}
 
 
-def value(x: Any, shown: bool = True, seed: bool = False) -> Fields:
+def value(x: Any, seed: bool = False) -> Fields:
     """The fields of a value or of a gradient; a dash if it is None."""
     text = format_value(x)
     text = f"{text} (seed)" if seed and x is not None else text
-    lines = tuple(filter(None, (text, strip(x)))) if shown else ()
+    lines = tuple(filter(None, (text, strip(x))))
     live = ((text, NOT_YET), *((line, "") for line in lines[1:]))
-    data = {"live": live if lines else ()} | (arrays(x) if shown else {})
-    return {"lines": lines, "tooltip": explain_value(x), "data": data}
+    return {"lines": lines, "tooltip": explain_value(x), "data": {"live": live} | arrays(x)}
 
 
 def arrays(*held: Any) -> Fields:
@@ -160,17 +159,16 @@ def add_word(node: Node, word: str) -> None:
     node.lines = (*node.lines[:fixed], words)
 
 
-def accumulated(name: str, grad: Any, parts: Sequence[Any], shown: bool = True) -> Fields:
+def accumulated(name: str, grad: Any, parts: Sequence[Any]) -> Fields:
     """The fields of what adds to the gradient of a leaf, with the summands that came."""
     words = summands(parts)
     live = (
-        (f"{name} = {format_value(grad)}" if shown else name, f"{name} = {NOT_YET}"),
+        (f"{name} = {format_value(grad)}", f"{name} = {NOT_YET}"),
         (words and f"+= {words}", NOT_YET),
-        (strip(grad) if shown else "", ""),
+        (strip(grad), ""),
     )
     lines = tuple(line for line, _ in live if line)
-    data = {"live": tuple(both for both in live if both[0]), "called": name}
-    data |= arrays(grad) if shown else {}
+    data = {"live": tuple(both for both in live if both[0]), "called": name} | arrays(grad)
     return {"lines": lines, "tooltip": f"adds to {name}: {explain_value(grad)}", "data": data}
 
 
@@ -187,14 +185,13 @@ def summands(parts: Sequence[Any]) -> str:
     return words if len(words) <= LONGEST_NAME else f"{len(parts)} parts"
 
 
-def meeting(parts: Sequence[Any], grad: Any, shown: bool) -> Fields:
+def meeting(parts: Sequence[Any], grad: Any) -> Fields:
     """The fields of the place where gradients meet: added up, or, in an engine that assigns, one of
     them lost.
     """
     whole, last = total(parts), parts[-1]
     lost = whole is not None and same_value(grad, last) and not same_value(grad, whole)
     words = ", then ".join(map(format_value, parts)) if lost else summands(parts)
-    words = words if shown else ""
     return {
         "name": "=" if lost else "+=",
         "lines": tuple(filter(None, (words, "the earlier one is lost" if lost else ""))),

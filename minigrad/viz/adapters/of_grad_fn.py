@@ -82,7 +82,7 @@ class Drawing:
         starts = [_start(thing) for thing in things]
         self.roots = [s for s in starts if s[1] is not None]
         self.walk = Walk(node for _, node, _ in self.roots)
-        self.names, self.values, self.every_gradient = names, bool(values), values == "grad"
+        self.names, self.every_gradient = names, values == "grad"
         self.graph = Graph()
         self.graph.region("forward: tensors")
         self.graph.region("backward: grad_fn, [i] in next_functions", side="backward")
@@ -110,7 +110,7 @@ class Drawing:
 
     def _draw(self, loose: list[Any]) -> None:
         order = self.walk.order
-        if self.values and len(order) <= FULL:
+        if len(order) <= FULL:
             self._look_back()
         for tensor in loose:
             self.leaf(tensor)
@@ -199,7 +199,7 @@ class Drawing:
         results = [self.result(node, k) for k in sorted(self.read[node])]
         for result in results:
             self.graph.edge(op, result)
-        if len(results) == 1 and self.values:
+        if len(results) == 1:
             values = {slot: self.arrays.get(place.id) for slot, place in drawn.items()}
             for slot, place in drawn.items():
                 number = literal(place.name)
@@ -267,9 +267,8 @@ class Drawing:
 
     def _tensor(self, kind: str, name: str, tensor: Any, tooltip: str = "") -> Node:
         """A tensor with its value; without one if it is gone: it was computed, so no dash."""
-        inside = value(tensor, self.values and tensor is not None)
-        tooltip = tooltip or ("" if tensor is not None else _GONE)
-        inside["tooltip"] = tooltip or inside["tooltip"]
+        gone = {"tooltip": tooltip or _GONE, "data": {"live": ()}}
+        inside = gone if tensor is None else value(tensor)
         made = self.graph.node(kind, name, region="r0", **inside)
         self.arrays[made.id] = unwrap(tensor)
         return made
@@ -321,19 +320,19 @@ class Drawing:
         for number in () if accumulates(node) else sorted(self.read[node]):
             key = (node, number)
             kept = torch_facts.kept_grad(self.known.get(key))
-            wanted = self.every_gradient or (self.values and kept is not None)
+            wanted = self.every_gradient or kept is not None
             if not wanted or key in self.gradients:
                 continue
             parts = self._parts(node, number)
             if getattr(getattr(node, "hooks", None), "change", False):
                 parts = [None] * len(parts)
             grad = total(parts) if kept is None else kept
-            inside = value(grad, self.values) | ({"tooltip": _BETWEEN} if grad is None else {})
+            inside = value(grad) | ({"tooltip": _BETWEEN} if grad is None else {})
             tensor = self.result(node, number)
             made = self._gradient("gradient", tensor, **inside)
             self.gradients[key], self.arrives[key] = (made, grad), made
             if len(parts) > 1:
-                plus = self._node("accumulate", **meeting(parts, grad, self.values))
+                plus = self._node("accumulate", **meeting(parts, grad))
                 self.arrives[key] = plus
                 self.graph.edge(plus, made, "accumulate", carries=grad)
 
@@ -352,7 +351,7 @@ class Drawing:
         leaf = self.leaf(node.variable)
         grad = getattr(node.variable, "grad", None)
         name = f"{leaf.name}.grad"
-        inside = accumulated(name, grad, self._parts(node, 0), self.values)
+        inside = accumulated(name, grad, self._parts(node, 0))
         made = self._node("accumulate", title_of(node), **inside)
         self.graph.link(leaf, made)
         leaf.data["leaf"] = made.data["leaf"] = node.variable

@@ -24,7 +24,7 @@ from .names import Names
 from .watching import watch
 
 
-def of_run(run: watch, names: Names, values: bool = True) -> Graph:
+def of_run(run: watch, names: Names) -> Graph:
     """What really ran while `watch` was on."""
     names.also(run.names)
     calls, backs, latest = [], [], {}
@@ -39,7 +39,7 @@ def of_run(run: watch, names: Names, values: bool = True) -> Graph:
             backs.append(Back(made, snapshot.inputs, snapshot.outputs))
     read = {id(v) for call in calls for v in call.inputs}
     ends = {id(v) for call in calls for v in call.outputs} - read
-    drawing = Drawing(names, values, ends)
+    drawing = Drawing(names, ends)
     drawing.forward(calls)
     drawing.backward(backs)
     if not backs:
@@ -47,14 +47,14 @@ def of_run(run: watch, names: Names, values: bool = True) -> Graph:
     return drawing.finished()
 
 
-def of_links(roots: Iterable[Any], names: Names, values: bool = True) -> Graph:
+def of_links(roots: Iterable[Any], names: Names) -> Graph:
     """The graph behind one or several variables: forward by ``creator`` links, backward mirrored.
 
     A gradient that is not computed yet is an em dash.
     """
     roots = list(roots)
     calls = calls_behind(roots)
-    drawing = Drawing(names, values, set(map(id, roots)))
+    drawing = Drawing(names, set(map(id, roots)))
     for root in roots:
         if getattr(root, "creator", None) is None:
             drawing.value(root)
@@ -166,8 +166,8 @@ def named_gradients(function: Any, gys: tuple[Any, ...]) -> dict[str, Any]:
 class Drawing:
     """Draws calls in the order in which they ran; remembers the nodes of each variable."""
 
-    def __init__(self, names: Names, values: bool, ends: set[int]) -> None:
-        self.names, self.values, self.ends = names, values, ends
+    def __init__(self, names: Names, ends: set[int]) -> None:
+        self.names, self.ends = names, ends
         self.graph = Graph()
         self.graph.region("forward: variables and functions")
         self.variables: dict[int, Any] = {}  # keeps every variable alive while its id is a key
@@ -196,7 +196,7 @@ class Drawing:
             kind = "leaf" if variable_like(variable) and not fixed else "data"
             if made:
                 kind = "output" if key in self.ends else "value"
-            inside = value(variable, self.values)
+            inside = value(variable)
             name = self.names(variable)
             self.nodes[key] = self.node(kind, name, **inside)
         return self.nodes[key]
@@ -261,13 +261,13 @@ class Drawing:
         twin = self.value(variable)
         kind = "leaf_gradient" if twin.kind in ("leaf", "data") else "gradient"
         grad = gy if grad is None and not parts else grad
-        inside = value(grad, self.values, seed=not parts)
+        inside = value(grad, seed=not parts)
         made = self.node(kind if parts else "seed", f"{twin.name}.grad", "backward", **inside)
         self.graph.link(twin, made)
         self.gradients[key] = self.arrives[key] = made
         if len(parts) > 1:
             plus = self.arrives[key] = self.node(
-                "accumulate", side="backward", **meeting(parts, grad, self.values)
+                "accumulate", side="backward", **meeting(parts, grad)
             )
             self.graph.edge(plus, made, "accumulate", carries=unwrap(grad))
 
@@ -275,7 +275,7 @@ class Drawing:
         """One call, with lines from the gradients that it takes and to those that it gives."""
         call, twin = back.call, self.ops.get(id(back.call))
         slots = slots_of(back)
-        inside = said(back, slots, self.values)
+        inside = said(slots)
         inside["lines"] += ("called again",) if twin is not None and twin.twin is not None else ()
         given = [f"gradient out: {explain_value(g)}" for g in back.gxs if g is not None]
         name = f"{type(call.function).__name__}.backward"
@@ -308,7 +308,7 @@ class Drawing:
 def slots_of(back: Back) -> list[Slot]:
     """What a call gives: formulas with the numbers put in, where its code is a formula."""
     function, formula = back.call.function, backward_formula(back.call.function)
-    if formula is None or _stated_formula(function):
+    if formula is None:
         names = numbered("gx", len(back.gxs))
         given = zip(names, back.gxs, strict=True)
         return [Slot(None, {}, result=gx, name=name) for name, gx in given]
@@ -321,18 +321,16 @@ def slots_of(back: Back) -> list[Slot]:
     ]
 
 
-def said(back: Back, slots: list[Slot], shown: bool) -> Fields:
-    """The fields of a call of backward: the formula that its class states, else that of its code."""
-    slots = slots if shown else [replace(slot, result=None) for slot in slots]
+def said(slots: list[Slot]) -> Fields:
+    """The fields of a call of backward."""
     inside = operation(s for s in slots if s.formula is not None or s.result is not None)
-    stated = _stated_formula(back.call.function)
     if len(slots) == 1 and slots[0].formula is not None:
         # the gradient stands beside it, the numbers here
-        numbers = f"= {slots[0].numbers()}" if shown else ""
+        numbers = f"= {slots[0].numbers()}"
         numbers = numbers if 2 < len(numbers) <= LONGEST else ""
         formula = replace(slots[0], result=None).text
-        inside["lines"], inside["data"]["live"] = (formula, numbers), ((numbers, ""),)
-    inside["lines"] = tuple(filter(None, (stated, *inside["lines"])))
+        inside["lines"] = tuple(filter(None, (formula, numbers)))
+        inside["data"]["live"] = ((numbers, ""),)
     return inside
 
 
@@ -348,13 +346,3 @@ def read_by(call: Call) -> list[Any]:
 def _again(slot: Slot, function: Any, gy: Any) -> Any:
     """What a call would give of another gradient."""
     return slot.made_of(named_gradients(function, (gy,)))
-
-
-def _stated_formula(function: Any) -> str:
-    """The formula that a class states: ``formula``, or the docstring of ``backward``."""
-    stated = getattr(type(function), "formula", None)
-    if isinstance(stated, str):
-        return stated
-    doc = getattr(getattr(type(function), "backward", None), "__doc__", None) or ""
-    words = doc.strip().split("\n")[0]
-    return words if words.startswith("g") and " = " in words else ""

@@ -29,7 +29,7 @@ def of_torch(roots: Iterable[Any], names: Names, values: bool | str = True) -> D
 def _tell_shapes(drawing: Drawing) -> None:
     """Values that nobody holds any more have a shape still: their node knows it."""
     for key, node in drawing.drawn.items():
-        if key[0] == "tensor" and not node.lines and drawing.values:
+        if key[0] == "tensor" and not node.lines:
             about = key[1]._input_metadata[key[2]]
             node.lines = (f"{format_shape(about.shape)} {str(about.dtype).removeprefix('torch.')}",)
 

@@ -26,8 +26,7 @@ def graph_behind(x: Any, detail: str, values: bool | str, names: Names) -> Graph
     thing, scope = parted(x)
     program = getattr(thing, "program", thing)  # a variable or a block stands for the program
     several = list(x) if isinstance(x, (list, tuple)) else [x]
-    shown = bool(values)
-    at = values_in(scope) if shown else None
+    at = values_in(scope)
     if isinstance(x, Graph):
         return x
     if isinstance(getattr(x, "graph", None), Graph):
@@ -35,9 +34,9 @@ def graph_behind(x: Any, detail: str, values: bool | str, names: Names) -> Graph
     if isinstance(x, BaseException):
         return of_error(x, names)
     if isinstance(x, watch):
-        return of_run(x, names, shown)
+        return of_run(x, names)
     if is_program(program):
-        return of_program(program, at, detail, record_of(x) if shown else None)
+        return of_program(program, at, detail, record_of(x))
     if is_net(thing):
         return of_net(thing, at)
     if several and all(kind_of(v) in ("tensor", "node") for v in several):
@@ -47,9 +46,9 @@ def graph_behind(x: Any, detail: str, values: bool | str, names: Names) -> Graph
     if several and (hasattr(several[0], "next_functions") or hasattr(several[0], "grad_fn")):
         return of_grad_fn(several, names, values)
     if several and all(variable_like(v) or function_like(v) for v in several):
-        return of_links([v for each in several for v in outputs_of(each)], names, shown)
+        return of_links([v for each in several for v in outputs_of(each)], names)
     if is_module(x):
-        return of_module(x, shown)
+        return of_module(x)
     if several and all(is_program(getattr(v, "program", None)) for v in several):
         return of_program(several[0].program, None, detail)
     raise TypeError(
