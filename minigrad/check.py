@@ -124,19 +124,17 @@ def _numeric_jacobian(
 def _verdict(
     ours: Any, theirs: Any, kinks: Any, bad: Any, o: int, k: int, x: Tensor, out: Tensor
 ) -> str:
-    error = np.where(bad, np.abs(ours - theirs), -1)
-    j, i = np.unravel_index(int(np.argmax(np.nan_to_num(error, nan=np.inf))), error.shape)
+    error = np.where(bad, np.nan_to_num(np.abs(ours - theirs), nan=np.inf), -1)
+    j, i = divmod(int(error.argmax()), error.shape[1])
     a, b = ours[j, i], theirs[j, i]
-    where_in = [int(n) for n in np.unravel_index(int(i), x.shape)] if x.shape else []
-    where_out = [int(n) for n in np.unravel_index(int(j), out.shape)] if out.shape else []
-    ratio = f", ratio {a / b:.6g}" if b else ""
-    hint = (
-        "the slopes left and right of this point differ: a kink, move the point"
-        if kinks[j, i]
-        else "the gradient rule is wrong here"
-    )
-    if not kinks[j, i] and b and abs(a / b + 1) < 1e-3:
+    hint, ratio = "the gradient rule is wrong here", f", ratio {a / b:.6g}" if b else ""
+    if kinks[j, i]:
+        hint = "the slopes left and right of this point differ: a kink, move the point"
+    elif b and abs(a / b + 1) < 1e-3:
         hint = "the sign is wrong"
+    where_out, where_in = (
+        [int(n) for n in np.unravel_index(at, t.shape)] for at, t in ((j, out), (i, x))
+    )
     name = f" ({x.name})" if x.name else ""
     return (
         f"gradcheck failed: d output {o}{where_out} / d input {k}{name}{where_in}: ours {a:.9g}, "

@@ -151,17 +151,11 @@ def rows_of_jacobian(y: Tensor, xs: list[Tensor], create_graph: bool) -> list[Te
         for row, g in zip(rows, gradients, strict=True):
             row.append(g)
     return [
-        _stacked(row, y.shape + x.shape, x.dtype, create_graph)
+        ops.reshape(ops.stack(row), shape=y.shape + x.shape)
+        if row
+        else wrap(np.zeros(y.shape + x.shape))
         for row, x in zip(rows, xs, strict=True)
     ]
-
-
-def _stacked(rows: list[Tensor], shape: tuple[int, ...], dtype: Any, create_graph: bool) -> Tensor:
-    if not rows:
-        return wrap(np.zeros(shape, dtype))
-    if create_graph:
-        return ops.reshape(ops.stack(rows), shape=shape)  # type: ignore[no-any-return]
-    return wrap(np.stack([r._data for r in rows]).reshape(shape))
 
 
 def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = False) -> Any:
@@ -176,17 +170,12 @@ def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fals
     """
     xs, several = _point(inputs, create_graph)
 
-    def gradient(k: int) -> Callable[..., Tensor]:
-        def of(*at: Tensor) -> Tensor:
-            y = _scalar(function(*at))
-            if not y.requires_grad:
-                return _zeros(at[k])
-            return grad(y, at[k], create_graph=True, materialize_grads=True)[0]  # type: ignore[return-value]
+    def gradient(*at: Tensor) -> tuple[Tensor, ...]:
+        y = _scalar(function(*at))
+        return tuple(_grads([(y, None)] if y.requires_grad else [], list(at), True))
 
-        return of
-
-    blocks = [jacobian(gradient(k), tuple(xs), create_graph) for k in range(len(xs))]
-    return tuple(blocks) if several else blocks[0][0]
+    blocks = jacobian(gradient, tuple(xs), create_graph)
+    return blocks if several else blocks[0][0]
 
 
 def hvp(

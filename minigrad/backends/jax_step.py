@@ -399,15 +399,10 @@ class JaxSpace:
         ends, (stacked, carried) = lax.scan(one, starts, sequences)
         return ends, stacked, (carried, sequences)
 
-    def while_loop(self, test: Body, step: Body, starts: Values, save: bool) -> Any:
+    def while_loop(self, test: Body, step: Body, starts: Values) -> Any:
         """Steps as long as the test holds."""
-        if save:
-            raise ProgramError(
-                "the gradient of a while loop needs the values of every step, and JAX must know how many to keep.\n"
-                '  repair: static.static_rnn; or backend="c" with max_steps=100'
-            )
         more = lambda carried: jnp.all(test(carried))  # noqa: E731
-        return lax.while_loop(more, lambda c: _like(step(c)[0], c), starts), None
+        return lax.while_loop(more, lambda c: _like(step(c)[0], c), starts)
 
     def loop_grad(self, back: Body, kept: Any, seeds: Values, grads: Values, params: Values) -> Any:
         """The steps backwards: gradients of the starts, of what the body reads from outside, of the sequences."""

@@ -1,12 +1,12 @@
 """Where every backend starts: a program for given shapes, in primitives only; what users call loads the rest.
 
 `Function` carries the operators of a lowered program out one by one, each by the function of its type in ``xp``.
-Nothing is changed in place.  So the same program runs on NumPy, under `jax.jit`, and as a graph that is being written.
+Nothing is changed in place.  So the same program runs under `jax.jit` and as a graph that is being written.
 
 Blocks become inner functions, handed to ``xp``:
 
     scan       xp.scan(step, starts, sequences)              → ends, stacked outputs, kept
-    while      xp.while_loop(test, step, starts, save)        → ends, kept
+    while      xp.while_loop(test, step, starts)              → ends
     cond       xp.cond(pred, yes, no)                         → results
     *_grad     xp.loop_grad(back, kept, seeds, grads, params) → gradients of starts, params, sequences
 
@@ -23,13 +23,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..compiler.memory import start_memory
 from ..compiler.program_passes import climb, is_state, limited_depth
 from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
 from ..grad_names import EMPTY
-from ..primitives.registry import REGISTRY
 from ..static.program.arguments import names_of, unwritten
 from ..static.program.operator import Operator, op_info
 from ..static.program.program import Program
@@ -256,7 +253,12 @@ class Function:
 
         starts = names.all(op.inputs["x"])
         if op.type == "while":
-            ends, kept = xp.while_loop(test, step, starts, scopes in self.read)
+            if scopes in self.read:
+                what = "the gradient of a while loop needs the values of every step: nobody knows how many"
+                raise refusal(
+                    what, 'static.static_rnn; or backend="c" with max_steps=100', ProgramError
+                )
+            ends, kept = xp.while_loop(test, step, starts), ()
         else:
             ends, stacked, kept = xp.scan(step, starts, names.all(op.inputs["seq"]))
             names.set(op.outputs.get("stacked", ()), stacked)
@@ -299,51 +301,3 @@ HANDLERS: dict[str, Callable[..., None]] = {
     "recurrent": Function.loop,
     "recurrent_grad": Function.loop_grad,
 }
-
-
-class NumpySpace:
-    """Every primitive by its type, and control flow on arrays.
-
-    >>> NumpySpace().matmul([[1.0, 2.0]], [3.0, 4.0])
-    array([11.])
-    """
-
-    numpy: Any = np  # or what stands for it: loops over steps are the same for any
-
-    def __getattr__(self, type: str) -> Callable[..., Any]:
-        return REGISTRY[type].kernel
-
-    def cond(self, pred: Any, yes: Callable[[], Values], no: Callable[[], Values]) -> Any:
-        """The results of one of two functions."""
-        return yes() if np.all(pred) else no()
-
-    def scan(self, step: Callable[..., Any], starts: Values, sequences: Values) -> Any:
-        """A step for each place of the sequences: the last carried values, stacked outputs, and what is kept."""
-        carried, kept, outs = starts, [], []
-        for slices in zip(*sequences, strict=True):
-            kept.append((carried, slices))
-            carried, out = step(carried, slices)
-            outs.append(out)
-        return carried, tuple(self.numpy.stack(o) for o in zip(*outs, strict=True)), kept
-
-    def while_loop(
-        self, test: Callable[..., Any], step: Callable[..., Any], starts: Values, save: bool
-    ) -> Any:
-        """Steps as long as the test holds: the last carried values, and what is kept."""
-        carried, kept = starts, []
-        while np.all(test(carried)):
-            kept.append((carried, ()))
-            carried, _ = step(carried)
-        return carried, kept
-
-    def loop_grad(
-        self, back: Callable[..., Any], kept: Any, seeds: Values, grads: Values, params: Values
-    ) -> Any:
-        """The steps backwards: gradients of the starts, of what the body reads from outside, of the sequences."""
-        totals = tuple(self.numpy.zeros_like(p) for p in params)
-        rows = []
-        for k in range(len(kept) - 1, -1, -1):
-            grads, shares, row = back(grads, *kept[k], tuple(s[k] for s in seeds))
-            totals = tuple(t + s for t, s in zip(totals, shares, strict=True))
-            rows.append(row)
-        return grads, totals, tuple(self.numpy.stack(r) for r in zip(*rows[::-1], strict=True))

@@ -37,7 +37,7 @@ from ..static.program.arguments import names_of
 from ..static.program.infer import stand_in
 from ..static.program.program import Program
 from ..static.run.executor import data_of, fed_shapes
-from .lowering import Function, NumpySpace, Values, lowered
+from .lowering import Function, Values, lowered
 
 Shape = tuple[int, ...]
 
@@ -152,25 +152,17 @@ class Symbol(NDArrayOperatorsMixin):
         return part.shows(lambda value: self.__setitem__(index, value))
 
     def _sliced(self, parts: tuple[Any, ...]) -> Symbol:
-        """Numbers and slices as one ONNX Slice; axes stay."""
+        """Numbers and slices, axis by axis; axes stay."""
         real = [p for p in parts if p is not None]
         rest = [slice(None)] * (self.ndim - len([p for p in real if p is not Ellipsis]))
         at = real.index(Ellipsis) if Ellipsis in real else len(real)
-        cuts = [*real[:at], *rest, *real[at + 1 :]]
-        ranges = [
-            range(n)[c] if isinstance(c, slice) else range(n)[int(c) : (int(c) + 1) or None]
-            for n, c in zip(self.shape, cuts, strict=True)
-        ]
-        shape = [len(r) for r in ranges]
-        axes = [k for k, (r, n) in enumerate(zip(ranges, self.shape, strict=True)) if r != range(n)]
-        low = -(2**62)
-        inputs = (
-            [ranges[k].start for k in axes],
-            [ranges[k].stop if ranges[k].stop >= 0 else low for k in axes],
-            axes,
-            [ranges[k].step for k in axes],
-        )
-        return self.node("Slice", *map(_ints, inputs), shape=shape) if axes else self
+        part = self
+        for axis, index in enumerate([*real[:at], *rest, *real[at + 1 :]]):
+            rows = np.arange(self.shape[axis])[index].reshape(-1)
+            if not np.array_equal(rows, np.arange(self.shape[axis])):
+                shape = (*part.shape[:axis], len(rows), *part.shape[axis + 1 :])
+                part = part.node("Gather", rows, shape=shape, axis=axis)
+        return part
 
     def __setitem__(self, index: Any, value: Any) -> None:
         parts = index if isinstance(index, tuple) else (index,)
@@ -219,35 +211,25 @@ def _ints(values: Any) -> np.ndarray[Any, Any]:
 
 def flat_places(graph: Any, shape: Shape, parts: tuple[Any, ...]) -> Symbol:
     """Where an index with arrays points to in the flat value: what is fixed, and for each array its stride."""
-    arrays = [
-        (k, p if isinstance(p, Symbol) else np.asarray(p))
-        for k, p in enumerate(parts)
-        if isinstance(p, Symbol | np.ndarray | list)
-    ]
-    if any(p.dtype.kind == "b" for _, p in arrays):
+    arrays = {
+        k: graph.symbol(p) for k, p in enumerate(parts) if isinstance(p, Symbol | np.ndarray | list)
+    }
+    if any(p.dtype.kind == "b" for p in arrays.values()):
         what = "how many elements a mask chooses is not known while a graph is written"
         raise NoCounterpart(what, "use where instead")
-    zero = list(parts)
-    for k, p in arrays:
-        zero[k] = np.zeros(p.shape, int)
-    base = np.arange(math.prod(shape)).reshape(shape)[tuple(zero)]
-    block = np.broadcast_shapes(*(p.shape for _, p in arrays))
-    numbers = [k for k, p in enumerate(parts) if isinstance(p, int) or k in dict(arrays)]
-    apart = numbers[-1] - numbers[0] >= len(numbers)
+    zeros = [np.zeros(arrays[k].shape, int) if k in arrays else p for k, p in enumerate(parts)]
     axes = _axes(parts, len(shape))
-    before = 0 if apart else sum(not isinstance(p, int) for p in parts[: numbers[0]])
-    if not apart and Ellipsis in parts[: numbers[0]]:
-        before += len(shape) - sum(p is not None and p is not Ellipsis for p in parts) - 1
-    after = base.ndim - before - len(block)
-    strides = [math.prod(shape[a + 1 :]) for a in range(len(shape))]
-    total = graph.symbol(base)
-    for k, p in arrays:
-        n = np.int64(max(shape[axes[k]], 1))
-        from_end = graph.symbol(p, np.int64).node("Add", n).node("Mod", n)  # -1 is the last one
-        offset = from_end.node("Mul", np.int64(strides[axes[k]]))
-        wide = offset.reshape(*(1,) * (len(block) - len(p.shape)), *p.shape, *(1,) * after)
-        total = total.node("Add", wide)
-    return total  # type: ignore[no-any-return]
+    base = graph.symbol(np.arange(math.prod(shape)).reshape(shape)[tuple(zeros)])
+    for k, p in arrays.items():
+        # which element of the array stands where: NumPy says it of an axis that counts them
+        count = np.arange(p.size).reshape(-1, *[1] * (len(shape) - axes[k] - 1))
+        index = [*zeros[:k], np.arange(p.size).reshape(p.shape), *zeros[k + 1 :]]
+        sizes = (*shape[: axes[k]], p.size, *shape[axes[k] + 1 :])
+        which = graph.symbol(np.broadcast_to(count, sizes)[tuple(index)])
+        n, stride = max(shape[axes[k]], 1), math.prod(shape[axes[k] + 1 :])
+        from_end = p.astype(np.int64).node("Add", np.int64(n)).node("Mod", np.int64(n))
+        base = base + from_end.picked(which) * np.int64(stride)
+    return base  # type: ignore[no-any-return]
 
 
 def _axes(parts: tuple[Any, ...], ndim: int) -> dict[int, int]:
@@ -799,13 +781,13 @@ def write_model(model: Any, path: str | Path) -> None:
         onnx.save_model(model, file)
 
 
-class OnnxSpace(NumpySpace):
+class OnnxSpace:
     """Every primitive by its type, as a function that writes nodes into a graph."""
 
     def __init__(self, graph: Graph) -> None:
-        self.graph, self.numpy = graph, OnnxNumPy(graph)
+        self.graph = graph
         self.retarget = Retarget(
-            self.numpy, lambda p, inputs, attrs: getattr(self, p.type)(*inputs, **attrs)
+            OnnxNumPy(graph), lambda p, inputs, attrs: getattr(self, p.type)(*inputs, **attrs)
         )
 
     def __getattr__(self, type: str) -> Callable[..., Any]:
@@ -847,12 +829,29 @@ class OnnxSpace(NumpySpace):
             Symbol(self.graph, n, v.shape, v.dtype) for n, v in zip(names, results, strict=True)
         )
 
-    def while_loop(self, test: Body, step: Body, starts: Values, save: bool) -> Any:
+    def while_loop(self, *loop: Any) -> Any:
         """Not in a graph."""
-        raise ProgramError(
-            "a while loop is not exported: an ONNX graph has all of its steps.\n"
-            "  repair: static.static_rnn, whose steps are written out"
-        )
+        what = "a while loop is not exported: an ONNX graph has all of its steps"
+        raise refusal(what, "static.static_rnn, whose steps are written out", ProgramError)
+
+    def scan(self, step: Body, starts: Values, sequences: Values) -> Any:
+        """A step for each place of the sequences: the last carried values, stacked outputs, and what is kept."""
+        carried, kept, outs = starts, [], []
+        for slices in zip(*sequences, strict=True):
+            kept.append((carried, slices))
+            carried, out = step(carried, slices)
+            outs.append(out)
+        return carried, tuple(map(np.stack, zip(*outs, strict=True))), kept
+
+    def loop_grad(self, back: Body, kept: Any, seeds: Values, grads: Values, params: Values) -> Any:
+        """The steps backwards: gradients of the starts, of what the body reads from outside, of the sequences."""
+        totals = tuple(self.graph.full(p.shape, 0, p.dtype) for p in params)
+        rows = []
+        for k in range(len(kept) - 1, -1, -1):
+            grads, shares, row = back(grads, *kept[k], tuple(s[k] for s in seeds))
+            totals = tuple(t + s for t, s in zip(totals, shares, strict=True))
+            rows.append(row)
+        return grads, totals, tuple(map(np.stack, zip(*rows[::-1], strict=True)))
 
     def _own(self, values: list[Symbol]) -> list[Symbol]:
         """Results an inner graph has made itself."""

@@ -15,7 +15,6 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn, optim, static
-from minigrad.backends.lowering import Function, NumpySpace, lowered
 from minigrad.errors import ProgramError
 from tests.compiler.test_every_op import program_of
 from tests.ops.oracle import wanted
@@ -39,12 +38,6 @@ def quick():
     jax.config.update("jax_disable_most_optimizations", False)
 
 
-def functional(program, feed, fetch_list):
-    """The pure function, on NumPy."""
-    made = lowered(program, {k: np.shape(v) for k, v in feed.items()}, fetch_list)
-    return Function(made, fetch_list)(NumpySpace(), dict(program.initial), feed)[1]
-
-
 def jitted(program, feed, fetch_list):
     step = static.compile(program, fetch=fetch_list, backend="jax")
     return [np.asarray(v) for v in step(**feed)]
@@ -55,13 +48,6 @@ def assert_near(found, expected, tolerance):
     for g, want in zip(found[1], expected[1], strict=True):
         assert (g.shape, g.dtype) == (want.shape, want.dtype)
         np.testing.assert_allclose(g, want, rtol=tolerance, atol=tolerance)
-
-
-@EVERY
-def test_the_pure_function_on_numpy_agrees_with_the_interpreter(case):
-    program, names = readings.with_gradients(case.traced, case.args)
-    found = readings.fetched(functional, program, names, case.args)
-    assert_near(found, readings.interpreted(case.traced, case.args), 1e-12)
 
 
 @EVERY
