@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -20,18 +21,15 @@ from jax.scipy.special import erf as jax_erf
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..compiler.memory import start_values
-from ..compiler.program_passes import limited_depth
+from ..compiler.step import Step
 from ..compiler.tracer import Retarget
-from ..errors import MinigradError, ProgramError
+from ..errors import ProgramError, told
 from ..ops.index import along
 from ..ops.join import border
 from ..ops.windows import lowest, pair, plan
 from ..primitives.registry import REGISTRY, Primitive
-from ..static.program.arguments import names_of
 from ..static.program.program import Program
-from ..static.program.variable import Variable
-from ..static.run.executor import check_all_fed, data_of, fed_arrays, fed_shapes, feed_of_call
-from .lowering import Function, Values, lowered
+from .lowering import Function, Values
 
 _ROWS = "how many rows a mask chooses is not known while JAX traces; use where instead"
 REFUSED = {"select_rows": _ROWS, "spread_rows": _ROWS, "merge_rows": _ROWS}
@@ -255,8 +253,8 @@ def _winners(x, places, top):
 Body = Callable[..., Any]
 
 
-class JaxStep:
-    """A program compiled by JAX: call it with the feeds, get what is fetched, as JAX arrays.
+class JaxStep(Step):
+    """A program compiled by JAX, called like a `Step`; what is fetched comes as JAX arrays.
 
     Attributes: ``source``, the program that is traced, as text; ``function``, the same as a function of
     ``(parameters, feeds)``, for `jax.jit` with shardings of your own; ``parameters``, name → JAX array, replaced in
@@ -264,85 +262,68 @@ class JaxStep:
     An error leaves the parameters as they were.
     """
 
-    def __init__(self, program: Program, feed: Any, fetch: Any, executor: Any) -> None:
-        self.program, self.executor = program, executor
-        self.single = isinstance(fetch, Variable | str)
-        self.fetch = names_of(program, fetch, "fetch", root=True)
-        self.data = data_of(program)
-        self.space = JaxSpace()
-        self.history: list[str] = []
-        self.source = ""
-        self.function: Callable[..., Any] | None = None
-        self._built: dict[Any, tuple[Function, Any, Any]] = {}
+    kept = jax.Array
+
+    @staticmethod
+    def start_memory(program: Program, executor: Any) -> Any:
+        """The parameters, as JAX has them."""
         with jax.enable_x64(True):
-            self.parameters: dict[str, Any] = {
-                n: jax.numpy.asarray(v) for n, v in start_values(program, executor).items()
-            }
-        shapes = fed_shapes(program, feed)
-        if not any(-1 in s for s in shapes.values()):
-            self.build(shapes)
+            start = start_values(program, executor).items()
+            return SimpleNamespace(parameters={n: jnp.asarray(v) for n, v in start})
 
     def __call__(self, *given: Any, **feed: Any) -> Any:
-        """Run it; returns one array per fetched variable, or one array if a single variable is fetched.
-
-        Feeds are named, ``step(x=…)``, or come as one dict.
-        """
         with jax.enable_x64(True):
-            fed = fed_arrays(self.program, feed_of_call(self.program, given, feed), kept=jax.Array)
-        check_all_fed(self.program, fed, self.fetch)
-        run = self.build(fed_shapes(self.program, {n: a.shape for n, a in fed.items()}))
-        self._take_over()
-        with jax.enable_x64(True):
-            try:
-                parameters, results = jax.block_until_ready(run(self.parameters, fed))
-            except MinigradError:
-                raise
-            except Exception as error:
-                said = self._untraceable(error)
-                if said is None:
-                    raise
-                raise ProgramError(said) from error
-        self.parameters = parameters
-        if self.executor is not None:
-            values = self.executor.scope.values
-            values.update({n: np.array(v) for n, v in parameters.items()})
-        return results[0] if self.single else results
+            return super().__call__(*given, **feed)
 
-    def build(self, shapes: dict[str, tuple[int, ...]]) -> Any:
-        """The jitted function for these shapes, made if need be."""
-        key = tuple(sorted(shapes.items()))
-        if key not in self._built:
-            with limited_depth():
-                step = Function(lowered(self.program, shapes, self.fetch), self.fetch)
-            function = partial(step, self.space)
-            self._built[key] = step, function, jax.jit(function)
-            said = ", ".join(f"{n} {list(s)}" for n, s in shapes.items()) or "no feeds"
-            self.history.append(f"compiled for {said}")
-        self._step, self.function, jitted = self._built[key]
-        self.source = str(self._step.program)
-        return jitted
+    def built(self, program: Program) -> Any:
+        """The jitted function of a program of primitives."""
+        return BuiltJax(program, self)
 
-    def _untraceable(self, error: Exception) -> str | None:
-        """What is said of an operator that asks for values while JAX traces; None for other errors."""
-        if not isinstance(error, (jax.errors.JAXTypeError, jax.errors.JAXIndexError)):
-            return None
-        op: Any = self._step.op
-        return (
-            f"{op.type} needs values that JAX does not know when it traces: a mask as an index, say\n"
-            f"  at {op.source_line}\n"
-            f"  repair: mg.where(mask, x, 0.0), or run the program with static.Executor()"
+    @property
+    def function(self) -> Callable[..., Any] | None:
+        """The function that was jitted last."""
+        return getattr(self._current, "function", None)
+
+    def _read_scope(self) -> None:
+        scope: Any = self.executor and self.executor.scope
+        for name, value in scope.values.items():
+            if name in self.parameters:
+                self.parameters[name] = jnp.asarray(value)
+
+
+class BuiltJax:
+    """The jitted function for one set of shapes."""
+
+    def __init__(self, program: Program, step: JaxStep) -> None:
+        self.step, self.whole = step, Function(program, step.fetch)
+        self.function = partial(self.whole, JaxSpace())
+        self.jitted = jax.jit(self.function)
+        self.text, self.feeds = str(program), tuple(step.data)
+        self.names: dict[str, str] = {}
+
+    def fits(self, *values: Any) -> bool:
+        """Feeds are looked at in every run: JAX's own stay where they are."""
+        return False
+
+    def run(self, *values: Any) -> Any:
+        """Run it once; parameters are replaced when all is computed."""
+        fed = {n: v for n, v in zip(self.feeds, values, strict=True) if v is not None}
+        after, results = jax.block_until_ready(self.jitted(self.step.parameters, fed))
+        self.step.parameters = after
+        if self.step.executor is not None:
+            self.step.executor.scope.values.update({n: np.array(v) for n, v in after.items()})
+        return results
+
+    def explained(self, error: Exception) -> Exception:
+        """What is said of an operator that asks for values while JAX traces; other errors as they are."""
+        if not isinstance(error, jax.errors.JAXTypeError | jax.errors.JAXIndexError):
+            return error
+        op: Any = self.whole.op
+        what = (
+            f"{op.type} needs values that JAX does not know when it traces: a mask as an index, say"
         )
-
-    def _take_over(self) -> None:
-        """What others have put into the executor's scope since."""
-        if self.executor is not None:
-            with jax.enable_x64(True):
-                for name, value in self.executor.scope.values.items():
-                    if name in self.parameters:
-                        self.parameters[name] = jax.numpy.asarray(value)
-
-    def __repr__(self) -> str:
-        return f"<JAX step: {', '.join(self.data)} → {', '.join(self.fetch)}>"
+        advice = "mg.where(mask, x, 0.0), or run the program with static.Executor()"
+        return ProgramError(told(what, advice, op.source_line))
 
 
 #: primitives whose arguments JAX would bring to another common dtype than NumPy does

@@ -61,19 +61,20 @@ def on_backend(
     max_steps: int | None,
 ) -> Any:
     """What ``static.compile(..., backend=...)`` returns.  Errors: `ProgramError` if there is no such backend here."""
-    if backend == "c":
-        step = CStep(program, fetch, executor, exact, max_steps)
-        shapes = fed_shapes(program, feed)
-        if not any(-1 in shape for shape in shapes.values()):
-            step.build(shapes)
-        return step
-    if backend != "jax":
+    if backend not in ("c", "jax"):
         near = did_you_mean(backend, ["numpy", "c", "jax"])
         raise ProgramError(f"there is no backend {backend!r}{near}\n  at {user_line()}")
-    needs("jax", "jax", 'backend="jax"')
-    from .jax_step import JaxStep
+    if backend == "c":
+        step: Any = CStep(program, fetch, executor, exact, max_steps)
+    else:
+        needs("jax", "jax", 'backend="jax"')
+        from .jax_step import JaxStep
 
-    return JaxStep(program, feed, fetch, executor)
+        step = JaxStep(program, fetch, executor)
+    shapes = fed_shapes(program, feed)
+    if not any(-1 in shape for shape in shapes.values()):
+        step.build(shapes)
+    return step
 
 
 def to_c(

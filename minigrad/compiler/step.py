@@ -145,6 +145,7 @@ class Step:
     # -- compiling -------------------------------------------------------------------------
 
     start_memory = staticmethod(start_memory)
+    kept: Any = ()  #: classes of arrays that are fed as they are
 
     def built(self, program: Program) -> Any:
         """The function of a program of primitives."""
@@ -179,7 +180,7 @@ class Step:
 
     def ready(self, feed: dict[str, Any]) -> tuple[Built, list[Any]]:
         """The function for these feeds, compiled if need be, and its arguments in order."""
-        fed = fed_arrays(self.program, feed)
+        fed = fed_arrays(self.program, feed, self.kept)
         check_all_fed(self.program, fed, self.fetch)
         shapes = fed_shapes(self.program, {n: a.shape for n, a in fed.items()})
         built = self._built.get(_key(shapes)) or self.build(shapes)

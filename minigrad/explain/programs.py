@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import DTypeError, describe, refusal
 from ..grad_names import GRAD
@@ -11,7 +11,6 @@ from ..static.program.block import Block
 from ..static.program.operator import Operator, has_blocks, op_info
 from ..static.program.program import BackwardCall
 from ..static.program.variable import Variable
-from ..static.run.scope import Scope, Step
 from .paths import Explanation, Flow, because, forward_trouble, size_of, trouble
 
 MOST_PATHS = 8
@@ -44,10 +43,8 @@ def explain(variable: Variable, scope: Any = None) -> Explanation:
     block, name = variable.block, variable.name
     program = block.program
     calls = [c for c in program.backward_calls if c.block == block.idx or block.idx == 0]
-    if (
-        scope is not None
-        and getattr(getattr(scope, "record", None), "program", None) is not program
-    ):
+    ran = getattr(getattr(scope, "record", None), "program", None)
+    if scope is not None and ran is not program:
         what = f"{name} is explained from the Scope of a run of its program, not from {describe(scope)}"
         raise refusal(what, "exe.run(program, feed, scope=scope); mg.why(w, scope)", DTypeError)
     if variable.dtype.kind != "f":
@@ -72,22 +69,25 @@ def explain(variable: Variable, scope: Any = None) -> Explanation:
     return Explanation(name, reason=reason)
 
 
-class _Ran:
+class _Ran(NamedTuple):
     """An operator of a run, read as a node: ``next_functions`` has what it made, or nobody for each input."""
 
-    def __init__(self, number: int, op: Operator, saved: dict[str, Any], edges: list[Any]) -> None:
-        self.number, self.op, self.saved, self.slots = number, op, saved, [*op.inputs]
-        self.seq, self.next_functions = number, edges
+    seq: int
+    type: str
+    saved: dict[str, Any]
+    slots: list[str]
+    next_functions: list[Any]
 
     def name(self) -> str:
-        return f"#{self.number} {self.op.type}"
+        return f"#{self.seq} {self.type}"
 
 
-def _tell_numbers(told: Explanation, block: Block, call: BackwardCall, scope: Scope) -> None:
+def _tell_numbers(told: Explanation, block: Block, call: BackwardCall, scope: Any) -> None:
     """The gradient of the last run of a block, and where it became 0, NaN, infinite, small or large."""
     begin, ops = call.begin(block), block.ops
-    steps = [s for s in scope.record.steps if s.block == block.idx]  # type: ignore[union-attr]
-    values = dict(next(s for s in reversed(steps) if s.kind == "enter").values)
+    steps = [s for s in scope.record.steps if s.block == block.idx]
+    entered = max(k for k, s in enumerate(steps) if s.kind == "enter")
+    values = dict(steps[entered].values)
     on_path = {told.gradient}
     for op in reversed(ops[begin:]):
         if not on_path.isdisjoint(op.output_names):
@@ -95,19 +95,19 @@ def _tell_numbers(told: Explanation, block: Block, call: BackwardCall, scope: Sc
     read = {n for op in ops[begin:] if op.role == "backward" for n in op.input_names}
     forward: list[Any] = []
     flows: list[Flow] = []
-    for step in _last_run(steps):
-        number: int = step.number  # type: ignore[assignment]
-        op = ops[number]
+    for step in (s for s in steps[entered:] if s.kind == "op"):
+        op = ops[step.number]
         held = {s: values.get(n[0]) for s, n in op.inputs.items() if n and GRAD not in n[0]}
         arrays = {s: v for s, v in held.items() if hasattr(v, "dtype")}
         came = [size_of(values[n]) for n in op.input_names if GRAD in n and n in values]
         values |= step.values
-        if number < begin:
+        node = _Ran(step.number, op.type, arrays, [*op.inputs], [(None, 0)] * len(op.inputs))
+        if step.number < begin:
             arrays["out"] = next(iter(step.values.values()), None)
-            forward.append(_Ran(number, op, arrays, [(None, 0)] * len(op.inputs)))
+            forward.append(node)
         elif came and op.role in ("loss", "backward"):
             outs = [n for n in op.output_names if n in step.values]
-            node = _Ran(number, op, arrays, outs)
+            node = node._replace(next_functions=outs)
             sizes = [(k, n, size_of(step.values[n])) for k, n in enumerate(outs)]
             flows += [Flow(node, k, (n, 0), max(came), size, n not in read) for k, n, size in sizes]
     told.total = values[told.gradient]
@@ -115,12 +115,6 @@ def _tell_numbers(told: Explanation, block: Block, call: BackwardCall, scope: Sc
     alarms = [forward_trouble(target, values[target], forward) for target in call.targets]
     alarms = [alarm for alarm in alarms if alarm[0]]
     told.remark(*(alarms or [trouble(flows, counts, (told.gradient, 0), told.total)])[-1])
-
-
-def _last_run(steps: list[Step]) -> list[Step]:
-    """The operators that ran since a block was entered last."""
-    entered = max(k for k, s in enumerate(steps) if s.kind == "enter")
-    return [s for s in steps[entered:] if s.kind == "op"]
 
 
 def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, list[str]]:
