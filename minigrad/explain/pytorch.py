@@ -276,19 +276,19 @@ class Case:
     def _off_path(self, x: Any, name: str, graph: TorchGraph) -> Explanation:
         end = graph.end
         root = max((m for m in self.modules if name.startswith(f"{m}.")), key=len, default=name)
-        found = self._cuts({root}, end, name.removeprefix(root).lstrip("."))
-        if found:
+        path = name.removeprefix(root).lstrip(".")
+        if found := self._cuts({root}, end, path):
             text = "; ".join(f"{c.what} at {c.line}" for c in found[:3])
             return because(name, "off_path_cut", end=end, cuts=text, advice=found[0].repair)
         if twin := self._twin(x, graph):
             return because(name, "off_path_twin", end=end, relation=twin[0], other=twin[1])
         if late := self._late(end):
             return because(name, "off_path_late", end=end, line=late)
-        if unused := self._unused(name):
+        if unused := self._unused(self.modules.get(root), path):
             return because(name, "off_path_unused", end=end, module=unused[0], part=unused[1])
-        elsewhere = (n for n, t in self._ends(x, graph.output) if self.graph(t).place(x))
-        if other := next(elsewhere, ""):
-            return because(name, "off_path_elsewhere", end=end, other=other)
+        for other, t in self._ends(x, graph.output):
+            if self.graph(t).place(x):
+                return because(name, "off_path_elsewhere", end=end, other=other)
         return because(name, "off_path", end=end)
 
     def _twin(self, x: Any, graph: TorchGraph) -> tuple[str, str] | None:
@@ -303,19 +303,15 @@ class Case:
                 return "its numbers are a copy of", n
         return None
 
-    def _unused(self, name: str) -> tuple[str, str] | None:
+    def _unused(self, module: Any, path: str) -> tuple[str, str] | None:
         """(class, attribute) of the module of the user's that never mentions what holds a parameter."""
-        for prefix, module in self.modules.items():
-            at, path = module, name.removeprefix(f"{prefix}.").split(".")
-            for part in path if name.startswith(f"{prefix}.") else ():
-                if type(at).__module__.startswith("torch."):
-                    break
-                methods = [f for n, f in vars(type(at)).items() if callable(f) and n != "__init__"]
-                bodies = [c.body for f in methods if (c := code_of(f, {})) is not None]
-                text = "\n".join(ast.unparse(s) for b in bodies for s in b)
-                if bodies and not any(w in text for w in (part, "getattr", "children")):
-                    return type(at).__name__, part
-                at = getattr(at, part, None)
+        for part in path.split("."):
+            methods = [f for n, f in vars(type(module)).items() if n != "__init__"]
+            codes = [c for f in methods if (c := code_of(f, {})) is not None]
+            text = "\n".join(ast.unparse(s) for c in codes for s in c.body)
+            if codes and not any(w in text for w in (part, "getattr", "children")):
+                return type(module).__name__, part
+            module = getattr(module, part, None)
         return None
 
     # a tensor that the output depends on
