@@ -1,9 +1,9 @@
 """compile: a Program becomes one readable NumPy function that runs it.
 
-    specialise → decompose → fold → merge_duplicates → dead_code → buffers → source
+    specialise → decompose → merge_duplicates → dead_code → buffers → source
 
-Each rung can be looked at: ``compile(prog, stop_after="fold")`` is a Program that prints and runs.  The source is what
-runs: buffers, views and constants are made once, and every run is a straight line of NumPy calls.
+Each rung can be looked at: ``compile(prog, stop_after="dead_code")`` is a Program that prints and runs.  The source
+is what runs: buffers, views and constants are made once, and every run is a straight line of NumPy calls.
 """
 
 from __future__ import annotations

@@ -92,13 +92,13 @@ def eye(n, m=None, k=0, dtype=float, requires_grad=False, name=None):
 @primitive
 def fill_zeros_like(x):
     """Zeros in the shape and dtype of ``x``; no gradient."""
-    return np.zeros_like(x, subok=False)
+    return np.zeros_like(x)
 
 
 @primitive
 def fill_ones_like(x):
     """Ones in the shape and dtype of ``x``; no gradient."""
-    return np.ones_like(x, subok=False)
+    return np.ones_like(x)
 
 
 def zeros_like(x, dtype=None):

@@ -11,7 +11,6 @@ from minigrad.compiler.program_passes import (
     climb,
     dead_code,
     decompose,
-    fold,
     merge_duplicates,
     specialise,
 )
@@ -101,38 +100,6 @@ def test_decompose_writes_grad_ops_out_in_primitives():
     assert made.global_block().ops[-1].output_names == ["w@GRAD"]
 
 
-def test_fold_makes_constants_of_what_is_known():
-    def build():
-        w = static.parameter("w", np.ones((2, 2)))
-        static.append_backward((w * w).mean())
-
-    prog, _ = program(build)
-    made = dead_code(fold(decompose(prog), ["w@GRAD"]), ["w@GRAD"])
-    constants = [op.attrs for op in made.global_block().ops if op.type == "fill_constant"]
-    # 1 / 4 elements, nothing else is left of the loss's gradient
-    assert {"shape": (2, 2), "value": 0.25, "dtype": "float64"} in constants
-
-
-def test_fold_keeps_what_is_asked_for_and_what_is_updated():
-    def build():
-        w = static.parameter("w", [1.0, 2.0])
-        copy = mg.clone(w)
-        block = static.program.program.default_program().global_block()
-        block.append_op(
-            "sgd",
-            {"param": w, "grad": copy},
-            {"param_out": w},
-            {"learning_rate": 0.5},
-            role="optimize",
-        )
-        return copy, mg.sin(copy)
-
-    prog, (copy, sine) = program(build)
-    assert lines(fold(prog, [copy.name])) == lines(prog)
-    step = static.compile(prog, fetch=sine)
-    np.testing.assert_array_equal(step(), np.sin([1.0, 2.0]))
-
-
 def test_operators_that_differ_in_the_middle_of_a_large_attr_are_no_duplicates():
     prog = static.Program()
     with static.program_guard(prog):
@@ -192,7 +159,6 @@ def test_passes_leave_their_argument_as_it_was():
     before = str(prog)
     for apply in (
         decompose,
-        fold,
         merge_duplicates,
         lambda p: dead_code(p, []),
         lambda p: specialise(p, {}),
@@ -212,19 +178,7 @@ def same(before, after, feed, fetch):
         np.testing.assert_array_equal(x, y)
 
 
-def test_shapes_of_several_values_that_became_known_are_all_kept():
-    program = static.Program()
-    with static.program_guard(program):
-        x, w = static.data("x", [-1, 2]), static.parameter("w", [[1.0, 2.0]])
-        static.append_backward((mg.concat([w * 2.0, x]) ** 2.0).sum())
-    known = fold(specialise(decompose(program), {"x": (3, 2)}), ["w@GRAD"])
-    (split,) = [op for op in known.global_block().ops if op.type == "split_like"]
-    assert split.attrs["shapes"] == [(1, 2), (3, 2)]
-    assert list(split.inputs) == ["x"]
-    same(program, known, {"x": np.ones((3, 2))}, ["w@GRAD"])
-
-
-@pytest.mark.parametrize("change", [fold, merge_duplicates])
+@pytest.mark.parametrize("change", [merge_duplicates])
 def test_the_outputs_of_a_traced_function_stay(change):
     program = mg.trace(lambda x: [x * 1.0, mg.exp(x), mg.exp(x)], np.ones(2))
     made = change(program)
@@ -303,7 +257,7 @@ def test_a_name_that_a_block_has_itself_is_not_replaced_in_it():
         same(program, made, {"x": sign * FEED["x"]}, ["last"])
 
 
-@pytest.mark.parametrize("change", [fold, merge_duplicates])
+@pytest.mark.parametrize("change", [merge_duplicates])
 def test_values_that_only_control_flow_or_the_caller_names_stay(change):
     def make(x):
         x.program.global_block().create_var("asked", [2])
