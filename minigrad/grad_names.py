@@ -18,7 +18,7 @@ CONSTANT = "const"  #: how the names of numbers and arrays used as they are begi
 GRAD = "@GRAD"  #: ``w@GRAD`` is the gradient of ``w``
 ZERO = "@ZERO"  #: ``b@ZERO``, in nets, stands for the gradient of ``b`` that nobody makes
 SCOPES = "@SCOPES"  #: ``while@SCOPES_0``, and ``hs@SCOPES`` in nets, hold the scopes of steps
-_PART, _CAST, _AGAIN = "@RENAME@", "@CAST", "@RECOMPUTE"
+_PART, _CAST = "@RENAME@", "@CAST"
 
 
 _GRADIENT = re.compile(rf"(.+){GRAD}(@\d+)?")
@@ -115,8 +115,3 @@ def whole(name: str) -> str:
     ('w@GRAD', 'w@GRAD', 'w')
     """
     return name.partition(_PART)[0].removesuffix(_CAST)
-
-
-def again(name: str) -> str:
-    """The name of a forward value that is computed once more, in the backward part."""
-    return name + _AGAIN

@@ -164,13 +164,12 @@ CALLS = [
     (lambda: mg.trace(lambda x: x * 2.0, np.ones(2), names=["a", "b"]), "trace was given 2 name(s) for 1 example(s)", "repair: one name for each example"),
     (lambda: building(lambda x: static.minimize(3, (static.parameter("w", 1.0) * 2.0).sum())), "minimize(optimizer: 3", "'int' object has no attribute 'clip'"),
     (lambda: static.parse(3), "a program is read from a text, not from 3"),
-    # control flow, checkpoints
+    # control flow
     (lambda: building(lambda x: static.while_loop(lambda i: i < 3, lambda i: None, [0])), "a program computes with numbers, not with None"),
     (lambda: building(lambda x: static.if_else(x > 0, lambda r: 1.0, lambda r: 2.0, x)), "the branches of if_else return rows, not 1.0", "repair: a row for each that came in"),
     (lambda: building(lambda x: static.static_rnn(3, [x], [0.0])), "static_rnn(step: 3", "pass a function there"),
     (lambda: building(lambda x: static.if_else(x > 0, lambda r: (r, r), lambda r: r, x)), "the branches of if_else return different structures: a tuple of 2 and one value", "repair: return the same number"),
     (lambda: building(lambda x: static.if_else(x > 0, lambda r: (r, r), lambda r: [r], x)), "a tuple of 2 and a list of 1", "repair:"),
-    (lambda: building(lambda x: static.append_backward(mg.sin(x).sum(), checkpoints=[3])), "checkpoints holds Variables or names, not 3"),
     # pictures
     (lambda: mg.draw(mg.sin(mg.tensor(1.0, requires_grad=True)), detail="ful"), "unknown detail 'ful'; known: auto, full"),
 ]  # fmt: skip

@@ -67,16 +67,6 @@ def test_an_unknown_name_in_no_grad_set(prog):
     )
 
 
-def test_an_unknown_checkpoint(prog):
-    loss = var(prog, "mean_0")
-    refused(
-        prog,
-        lambda: static.append_backward(loss, checkpoints=["tanh"]),
-        "checkpoints names 'tanh'",
-        "did you mean 'tanh_0'?",
-    )
-
-
 def test_an_unknown_feed(prog):
     run = static.Executor().run
     refused(

@@ -39,7 +39,6 @@ from .passes import (
     check_overwritten,
     fill_missing_gradients,
     read_zeros,
-    recompute_segments,
 )
 
 
@@ -48,7 +47,6 @@ def append_backward(
     parameter_list: Iterable[Any] | None = None,
     no_grad_set: Iterable[Any] | None = None,
     callbacks: Callback | Sequence[Callback] | None = None,
-    checkpoints: Iterable[Any] | None = None,
     trace: list[Any] | None = None,
 ) -> list[tuple[Variable, Variable]]:
     """Append the operators that compute the gradient of ``loss``; returns (parameter, gradient) pairs.
@@ -56,8 +54,7 @@ def append_backward(
     Args: ``parameter_list``, the only variables that want a gradient (all trainable ones by default,
     in the order of creation); ``no_grad_set``, variables whose gradient counts as zero; ``callbacks``,
     called as ``(block, context)`` after each operator that is appended, inside loops and branches, too;
-    ``checkpoints``, forward values to keep: the others are computed again in the backward part; ``trace``,
-    a list that gets (pass, operators) after every pass.
+    ``trace``, a list that gets (pass, operators) after every pass.
     Errors: `ProgramError`; then the program is as before the call.
     Source: the backward building of Fluid, with its repairs (see docs/design.md).
 
@@ -80,7 +77,7 @@ def append_backward(
         )
         names = free_names(block.program.blocks)
         job = BackwardJob(block, wanted, no_grad, names, trace, callbacks)
-        job.build([(loss.name, _seed_op(job, loss, None))], checkpoints)
+        job.build([(loss.name, _seed_op(job, loss, None))])
         job.append()
         reached = [v for v in parameters if v.name in job.reached]
         return [(v, g) for v in reached if (g := block.vars.get(names[v.name])) is not None]
@@ -238,9 +235,7 @@ class BackwardJob:
         """Name of a variable → name of its gradient."""
         return self.names.__getitem__
 
-    def build(
-        self, seeds: list[tuple[str, Operator]], checkpoints: Iterable[Any] | None = None
-    ) -> None:
+    def build(self, seeds: list[tuple[str, Operator]]) -> None:
         """Run the passes up to, but not including, appending."""
         block, forward = self.block, self.block.ops
         # a target that is cut hands nothing on; if all are cut, the seeds say what was asked
@@ -253,9 +248,6 @@ class BackwardJob:
         self.ops = self.raw_grad_ops(forward, path, seeds)
         self.grad_of = self.names.sources()
         self._show("raw")
-        if checkpoints is not None:
-            self.ops = recompute_segments(block, self.ops, checkpoints)
-            self._show("recomputed")
         self.ops = add_up_repeated_gradients(self.ops, block.idx)
         self._show("added up")
         self.ops = fill_missing_gradients(self.ops, self.grad_of)

@@ -30,7 +30,6 @@ def minimize(
     parameter_list: Iterable[Any] | None = None,
     no_grad_set: Iterable[Any] | None = None,
     callbacks: Callback | Sequence[Callback] | None = None,
-    checkpoints: Iterable[Any] | None = None,
 ) -> Pairs:
     """Append backward and update operators; returns the (parameter, gradient) pairs of append_backward.
 
@@ -55,7 +54,7 @@ def minimize(
     assert isinstance(program, Program)
     _root_block(program, "minimize")
     with program.transaction():
-        pairs = append_backward(loss, parameter_list, no_grad_set, callbacks, checkpoints)
+        pairs = append_backward(loss, parameter_list, no_grad_set, callbacks)
         if pairs:
             apply_gradients(optimizer, pairs)
     return pairs

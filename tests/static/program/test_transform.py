@@ -188,63 +188,14 @@ def test_statistics_that_nobody_reads_are_refused_and_others_are_not():
         assert fine.clone(for_test=True).history == ["clone(for_test)"]
 
 
-# -- computed again ------------------------------------------------------------------------
-
-
-def gradient(build, checkpoints):
-    """The gradient of ``w``, with or without checkpoints, of a program that is built from ``w``."""
+def gradient(build):
+    """The gradient of ``w``, of a program that is built from ``w``."""
     program = static.Program()
     with static.program_guard(program):
         w = static.parameter("w", [[0.5, 0.7], [0.2, 0.9]])
-        loss, marks = build(w, program)
-        ((_, g),) = static.append_backward(loss, checkpoints=marks if checkpoints else None)
+        ((_, g),) = static.append_backward(build(w, program))
     static.verify(program)
     return program, static.Executor().run(program, fetch_list=[g])[0]
-
-
-def of_which_only_the_shape_is_read(w, program):
-    h = mg.tanh(w * w)
-    s = mg.sum(mg.sin(h) * 1.5, axis=0)
-    return (s * s).sum(), [s]
-
-
-def read_with_a_counter(w, program):
-    counter = program.add_persistable("counter", np.array(1.0), trainable=False)
-    program.global_block().append_op("add", {"x": counter}, {"out": counter}, {"y": 1.0})
-    mark = mg.exp(mg.sin(mg.sin(w)) * counter)
-    return (mark * mark).sum(), [mark]
-
-
-@pytest.mark.parametrize("build", [of_which_only_the_shape_is_read, read_with_a_counter])
-def test_what_is_computed_again_gives_the_same_gradient(build):
-    (plain, expected), (again, found) = gradient(build, False), gradient(build, True)
-    assert np.array_equal(found, expected)
-    made = [n for op in again.global_block().ops for n in op.output_names]
-    assert any(n.endswith("@RECOMPUTE") for n in made)
-    assert len(set(made)) == len(made)
-    assert "counter@RECOMPUTE" not in made
-    assert not [n for op in plain.global_block().ops for n in op.output_names if "@RECOMPUTE" in n]
-
-
-def test_a_checkpoint_that_is_overwritten_is_refused():
-    def build(w, program):
-        kept = w * 1.0
-        mark = mg.sin(kept)
-        program.global_block().append_op("assign", {"x": w}, {"out": kept})
-        return mg.exp(mark).sum(), [kept, mark]
-
-    with pytest.raises(
-        ProgramError,
-        match="sin_grad needs the value that 'mul_0' had at #1 sin, but #2 assign overwrites it",
-    ):
-        gradient(build, True)
-
-
-def test_a_checkpoint_that_is_nowhere_is_named():
-    with pytest.raises(
-        ProgramError, match="checkpoints names 'nobody', which is no variable of block 0"
-    ):
-        gradient(lambda w, program: (w.sum(), ["nobody"]), True)
 
 
 def test_an_operator_may_overwrite_a_value_that_nobody_needs_and_not_its_own_input():
@@ -252,15 +203,15 @@ def test_an_operator_may_overwrite_a_value_that_nobody_needs_and_not_its_own_inp
         block = program.global_block()
         block.append_op("assign", {"x": w}, {"out": "e"})
         block.append_op(kind, {"x": w if kind == "exp" else "e"}, {"out": "e"})
-        return block.var("e").sum(), None
+        return block.var("e").sum()
 
-    _, found = gradient(lambda w, program: build(w, program, "exp"), False)
+    _, found = gradient(lambda w, program: build(w, program, "exp"))
     assert np.array_equal(found, np.exp([[0.5, 0.7], [0.2, 0.9]]))
     with pytest.raises(
         ProgramError,
         match="sin_grad needs the value that 'e' had at #1 sin, but #1 sin overwrites it",
     ):
-        gradient(lambda w, program: build(w, program, "sin"), False)
+        gradient(lambda w, program: build(w, program, "sin"))
 
 
 def test_why_after_prune_follows_the_last_value_of_a_name():
