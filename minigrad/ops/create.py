@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..errors import DTypeError, ShapeError, refusal
+from ..errors import DTypeError, refusal
 from ..primitives.dispatch import EAGER
 from ..primitives.registry import primitive
 
@@ -17,13 +17,6 @@ def leaf(array, requires_grad=False, name=None):
     return EAGER["leaf"](array, requires_grad=requires_grad, name=name)
 
 
-def _sizes(shape):
-    """A shape; bytes, which NumPy takes for sizes, are none."""
-    if isinstance(shape, bytes | bytearray):
-        raise refusal(f"{shape!r} is no shape", "sizes, as in (2, 3)", ShapeError)
-    return shape
-
-
 def zeros(shape, dtype=float, requires_grad=False, name=None):
     """A Tensor of zeros.
 
@@ -31,7 +24,7 @@ def zeros(shape, dtype=float, requires_grad=False, name=None):
     >>> mg.zeros([2])
     tensor([0., 0.])
     """
-    return leaf(np.zeros(_sizes(shape), dtype), requires_grad, name)
+    return leaf(np.zeros(shape, dtype), requires_grad, name)
 
 
 def ones(shape, dtype=float, requires_grad=False, name=None):
@@ -41,7 +34,7 @@ def ones(shape, dtype=float, requires_grad=False, name=None):
     >>> mg.ones([2])
     tensor([1., 1.])
     """
-    return leaf(np.ones(_sizes(shape), dtype), requires_grad, name)
+    return leaf(np.ones(shape, dtype), requires_grad, name)
 
 
 def full(shape, fill_value, dtype=None, requires_grad=False, name=None):
@@ -51,7 +44,7 @@ def full(shape, fill_value, dtype=None, requires_grad=False, name=None):
     >>> mg.full([2], 3.0)
     tensor([3., 3.])
     """
-    return leaf(np.full(_sizes(shape), fill_value, dtype), requires_grad, name)
+    return leaf(np.full(shape, fill_value, dtype), requires_grad, name)
 
 
 def arange(start, stop=None, step=1, dtype=None, requires_grad=False, name=None):
