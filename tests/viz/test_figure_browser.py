@@ -178,10 +178,10 @@ def test_every_element_of_an_array_is_told_by_keyboard_and_by_pointer(show, pape
     assert page.locator(".mg-array").count() == 0
 
 
-def test_an_array_of_an_opened_box_is_shown_on_a_page_and_a_large_one_in_blocks(show):
-    w = mg.tensor(np.arange(10_000.0).reshape(100, 100), requires_grad=True, name="w")
+def test_an_array_of_an_opened_box_is_shown_on_a_page(show):
+    w = mg.tensor(np.arange(3600.0).reshape(60, 60), requires_grad=True, name="w")
     page = show(mg.draw((w * w).sum(), widget=True))
     frame = inside(page)
     frame.locator("g.node.leaf").first.click()
     frame.locator(".mg-array").press("End")
-    assert frame.locator(".mg-element").text_content() == "value[96:100, 96:100] = 9.7e+03 … 1e+04"
+    assert frame.locator(".mg-element").text_content() == "value[59, 59] = 3.6e+03"

@@ -27,30 +27,26 @@ async function unpacked(text) {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
 }
 
-// An array as a map of colours, orange above zero and blue below: a pointer or arrow keys tell each element, or the range of a block.
-function heatmap({ word, shape, block, counts, wide, numbers: [low, high = low] }) {
-  const lows = low.split(" "), highs = high.split(" "), last = lows.length - 1, rows = Math.ceil(lows.length / wide);
+// An array as a map of colours, orange above zero and blue below: a pointer or arrow keys tell each element.
+function heatmap({ word, shape, wide, numbers }) {
+  const texts = numbers.split(" "), values = texts.map(Number), last = texts.length - 1, rows = Math.ceil(texts.length / wide);
   const [across, down] = [wide, rows].map((parts) => Math.max(3, Math.min(16, Math.floor(384 / parts)), Math.ceil(24 / parts)));
   const map = make("canvas", "mg-array", { tabindex: "0", role: "slider", "aria-label": `${word} [${shape}], element by element`,
     "aria-valuemin": "0", "aria-valuemax": String(last), width: wide * across, height: rows * down });
   const pen = map.getContext("2d"), told = make("div", "mg-element");
-  const strong = lows.map((text, i) => (Math.abs(text) > Math.abs(highs[i]) ? Number(text) : Number(highs[i])));
-  const most = Math.max(...strong.filter(Number.isFinite).map(Math.abs)) || 1;
+  const most = Math.max(...values.filter(Number.isFinite).map(Math.abs)) || 1;
   const corner = (i) => [i % wide * across, Math.floor(i / wide) * down];
-  const index = (i) => shape.map((length, axis) => {
-    const first = Math.floor(i / counts.slice(axis + 1).reduce((a, b) => a * b, 1)) % counts[axis] * block[axis];
-    return block[axis] > 1 ? `${first}:${Math.min(length, first + block[axis])}` : first;
-  });
+  const index = (i) => shape.map((length, axis) => Math.floor(i / shape.slice(axis + 1).reduce((a, b) => a * b, 1)) % length);
   let at = 0;
   const tell = (next) => {
     at = Math.max(0, Math.min(last, next));
     pen.clearRect(0, 0, map.width, map.height);
-    strong.forEach((value, i) => {                  // grey is not finite
+    values.forEach((value, i) => {                  // grey is not finite
       pen.fillStyle = Number.isFinite(value) ? `rgba(${value < 0 ? "0,114,178" : "213,94,0"},${Math.abs(value) / most})` : "#767676";
       pen.fillRect(...corner(i), across, down);
     });
     pen.strokeRect(...corner(at).map((n) => n + 0.5), across - 1, down - 1);
-    told.textContent = `${word}[${index(at).join(", ")}] = ${lows[at] === highs[at] ? lows[at] : `${lows[at]} … ${highs[at]}`}`;
+    told.textContent = `${word}[${index(at).join(", ")}] = ${texts[at]}`;
     dress(map, { "aria-valuenow": at, "aria-valuetext": told.textContent });
   };
   const under = (point, size, parts) => Math.max(0, Math.min(parts - 1, Math.floor(point / size * parts)));

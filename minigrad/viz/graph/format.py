@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ MANY = 1_000_000  # beyond this, numbers are not looked at for a tooltip
 _CELLS, _BARS = 8, "▁▂▃▄▅▆▇█"
 FEW = 4  # arrays of up to this many elements are shown element by element
 SOME = 64  # and of up to this many in a tooltip
-MOST_CELLS, BLOCKS = 4096, 512  # elements of an array that a picture keeps; of a larger one, blocks
+MOST_CELLS = 4096  # elements of an array that a picture keeps; of a larger one none
 
 #: where a text may go on in a new row: after a space, an index, a product; else within a name
 _BETWEEN = re.compile(r"(?<=[ ·)\]])(?<!= )(?![)\],:])")
@@ -239,41 +239,12 @@ def _statistics(array: np.ndarray[Any, Any]) -> str:
 # ---- Arrays for the details of a node, where every element can be pointed at ----
 
 
-class Cells(NamedTuple):
-    """The elements of an array; of a large one the least and the largest of every block."""
+def cells(value: Any) -> np.ndarray[Any, Any] | None:
+    """The elements of an array that no label shows one by one, as a copy: a picture keeps nothing of
+    the user's.  None for anything else.
 
-    shape: tuple[int, ...]
-    block: tuple[int, ...]  # elements of a block along each axis
-    low: np.ndarray[Any, Any]
-    high: np.ndarray[Any, Any]
-
-    def fewer(self, most: int) -> Cells:
-        """The same, or where it is more than ``most``, in few blocks: the longest axis is halved until they are."""
-        shape, block, low, high = self
-        while low.size > (min(BLOCKS, most) if self.low.size > most else most):
-            axis = int(np.argmax(low.shape))
-            low, high = _pairs(np.minimum, low, axis), _pairs(np.maximum, high, axis)
-            block = (*block[:axis], 2 * block[axis], *block[axis + 1 :])
-        return Cells(shape, block, low, high)
-
-
-def _pairs(ufunc: np.ufunc, array: np.ndarray[Any, Any], axis: int) -> np.ndarray[Any, Any]:
-    """Neighbours along an axis made one; ``reduceat`` says the same and takes ten times as long."""
-    array = np.moveaxis(array, axis, 0)
-    pairs, odd = array[::2].copy(), array[1::2]
-    ufunc(pairs[: len(odd)], odd, out=pairs[: len(odd)])
-    return np.moveaxis(pairs, 0, axis)
-
-
-def cells(value: Any) -> Cells | None:
-    """The elements of an array that no label shows one by one; None for anything else.
-
-    >>> cells(np.arange(10_000)).block, cells(np.float32(2))
-    ((32,), None)
+    >>> cells(np.arange(10_000)), cells(np.float32(2)), cells(np.arange(6)).size
+    (None, None, 6)
     """
     array = _numeric(unwrap(value))
-    if array is None or not FEW < array.size <= MANY:
-        return None
-    # a picture keeps nothing of the user's
-    array = array if array.size > MOST_CELLS else array.copy()
-    return Cells(array.shape, (1,) * array.ndim, array, array).fewer(MOST_CELLS)
+    return array.copy() if array is not None and FEW < array.size <= MOST_CELLS else None

@@ -14,15 +14,17 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+import numpy as np
+
 from ..fold.fold import View, names_of
-from ..graph.format import BLOCKS, MOST_CELLS, Cells, visible
+from ..graph.format import visible
 from .words import describe
 
 _HERE = Path(__file__).parent.parent / "browser"
 #: of a picture that opens: drawings of what is in its boxes, nodes in all, the lines of one, and the nodes of
 #: the graph behind it: more take seconds to lay out
 _DRAWINGS, _DRAWN, _LINES, _LARGE = 12, 400, 160, 10_000
-_CELLS = 16_384  # elements of arrays, or blocks of them, that a page holds
+_CELLS = 16_384  # elements of arrays that a page holds
 
 Draw = Callable[[View], str | None]
 
@@ -95,27 +97,27 @@ def packed(data: Any) -> str:
 
 
 def arrays_of(view: View) -> str:
-    """The arrays of nodes, packed: of those in folded boxes, too, where they are few."""
+    """The arrays of nodes, packed, as long as there is room: of those in folded boxes, too, where they
+    are few.
+    """
     graph = view.whole if len(view.whole.nodes) <= _DRAWN else view.graph
-    held = {n.id: n.data["arrays"] for n in graph.nodes.values() if n.data.get("arrays")}
-    sizes = [cells.low.size for each in held.values() for _, cells in each]
-    most = MOST_CELLS
-    while sum(size if size <= most else min(BLOCKS, most) for size in sizes) > _CELLS:
-        most //= 2
-    told = {n: [_told(word, c.fewer(most)) for word, c in each] for n, each in held.items()}
+    told: dict[str, list[dict[str, Any]]] = {}
+    room = _CELLS
+    for node in graph.nodes.values():
+        for word, array in node.data.get("arrays", ()):
+            room -= array.size
+            if room >= 0:
+                told.setdefault(node.id, []).append(_told(word, array))
     return packed(told) if told else ""
 
 
-def _told(word: str, cells: Cells) -> dict[str, Any]:
+def _told(word: str, array: np.ndarray[Any, Any]) -> dict[str, Any]:
     """An array as the browser shows it, ``wide`` elements in a row: a matrix in its own rows, if they fit."""
-    shape, block, low, high = cells
-    row = low.shape[-1]
-    fits = low.ndim > 1 and 1 < row <= 128 and low.size <= 128 * row
-    wide = row if fits else math.ceil(math.sqrt(low.size))
-    parts = (low,) if low is high else (low, high)
-    numbers = [" ".join(map(_few_digits, part.ravel().tolist())) for part in parts]
-    about = {"word": word, "shape": shape, "block": block, "counts": low.shape}
-    return about | {"wide": wide, "numbers": numbers}
+    row = array.shape[-1]
+    fits = array.ndim > 1 and 1 < row <= 128 and array.size <= 128 * row
+    wide = row if fits else math.ceil(math.sqrt(array.size))
+    numbers = " ".join(map(_few_digits, array.ravel().tolist()))
+    return {"word": word, "shape": array.shape, "wide": wide, "numbers": numbers}
 
 
 def _few_digits(number: Any) -> str:
