@@ -25,7 +25,7 @@ from typing import Any
 
 from ..compiler.memory import start_memory
 from ..compiler.program_passes import climb, is_state, limited_depth
-from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
+from ..errors import ProgramError, describe, did_you_mean, refusal, told, user_line
 from ..grad_names import EMPTY
 from ..static.program.arguments import names_of, unwritten
 from ..static.program.operator import Operator, op_info
@@ -256,9 +256,8 @@ class Function:
         if op.type == "while":
             if scopes in self.read:
                 what = "the gradient of a while loop needs the values of every step: nobody knows how many"
-                raise refusal(
-                    what, 'static.static_rnn; or backend="c" with max_steps=100', ProgramError
-                )
+                advice = 'static.static_rnn; or backend="c" with max_steps=100'
+                raise ProgramError(told(what, advice, op.source_line))
             ends, kept = xp.while_loop(test, step, starts), ()
         else:
             ends, stacked, kept = xp.scan(step, starts, names.all(op.inputs["seq"]))

@@ -50,7 +50,7 @@ def written_in_a_loop(x, w):
 
 
 JAX = {
-    "the gradient of a while loop needs the values of every step": (gradient_of_a_loop, {}, 'repair: static.compile(..., backend="jax", max_steps=100), or static.static_rnn'),
+    "the gradient of a while loop needs the values of every step": (gradient_of_a_loop, {}, "repair: static.static_rnn"),
     "a loop or branch writes the parameter 'w': a pure function returns": (written_in_a_loop, {}, "repair: carry it as a loop variable, or run the program with static.Executor()"),
     "feed names 'y', which is no data of this program": (lambda x, w: x * w, {"x": np.ones(2), "y": 1.0}, "Known: 'x'"),
     "feed 'x' is float64[3], the program expects float64[2]": (lambda x, w: x * w, {"x": np.ones(3)}, "at test_errors.py:"),
