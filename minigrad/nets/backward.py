@@ -198,24 +198,17 @@ class NetOp(Operator):
             op.run(scope)
 
     def __repr__(self) -> str:
-        lines, waiting = [], [(0, self)]
-        while waiting:
-            depth, op = waiting.pop()
-            inner = getattr(op, "ops", None)
-            lines.append("    " * depth + (repr(op) if inner is None else f"{op.type}:"))
-            waiting += [(depth + 1, each) for each in reversed(inner or ())]
-        return "\n".join(lines)
+        lines = "\n".join(map(repr, self.ops)).splitlines()
+        return "\n    ".join([f"{self.type}:", *lines])
 
 
 def places(net: NetOp) -> Iterator[tuple[NetOp, Operator]]:
     """(the net it stands in, operator) for every operator that computes, in order."""
-    waiting = [(net, op) for op in reversed(net.ops)]
-    while waiting:
-        home, op = waiting.pop()
+    for op in net.ops:
         if isinstance(op, NetOp):
-            waiting += [(op, inner) for inner in reversed(op.ops)]
+            yield from places(op)
         else:
-            yield home, op
+            yield net, op
 
 
 class RnnOp(Operator):
@@ -471,7 +464,7 @@ def Backward(op: Operator, no_grad: Collection[str] = ()) -> Operator:
 def differentiate(op: Operator, no_grad: set[str], seeds: list[str]) -> tuple[Operator, list[str]]:
     """The backward side, and the names under which each of the ``seeds`` is to be given to it."""
     refuse_second_values(op)
-    net = mirror(op, no_grad, set(seeds))
+    net = NetOp([mirror(op, no_grad, set(seeds))], op.type + "_grad")
     fill_zeros(net, seeds)
     renamed = add_up(net, seeds)
     backward = net.ops[0] if len(net.ops) == 1 else net
@@ -482,24 +475,15 @@ def differentiate(op: Operator, no_grad: set[str], seeds: list[str]) -> tuple[Op
     return backward, renamed
 
 
-def mirror(op: Operator, no_grad: set[str], known: set[str]) -> NetOp:
+def mirror(op: Operator, no_grad: set[str], known: set[str]) -> Operator:
     """Grad ops in reverse, nested as the operators are; ``known`` collects the gradients made."""
-    root = NetOp([], op.type + "_grad")
-    waiting, nets = [(op, root)], []
-    while waiting:
-        at, home = waiting.pop()
-        if isinstance(at, NetOp):
-            inner = NetOp([], at.type + "_grad")
-            inner.forward_op = at
-            home.ops.append(inner)
-            nets.append(inner)
-            waiting += [(each, inner) for each in at.ops]
-        else:
-            home.ops.append(grad_or_nop(at, no_grad, known))
-    for net in reversed(nets):  # a net of NOPs is a NOP
-        if all(isinstance(each, NetOp) and not each.ops for each in net.ops):
-            net.ops.clear()
-    return root
+    if not isinstance(op, NetOp):
+        return grad_or_nop(op, no_grad, known)
+    net = NetOp([mirror(each, no_grad, known) for each in reversed(op.ops)], op.type + "_grad")
+    net.forward_op = op
+    if not any(True for _ in places(net)):  # a net of NOPs is a NOP
+        net.ops.clear()
+    return net
 
 
 def grad_or_nop(op: Operator, no_grad: set[str], known: set[str]) -> Operator:
@@ -557,14 +541,11 @@ def add_up(net: NetOp, seeds: Sequence[str]) -> list[str]:
 
 def insert(net: NetOp, before: dict[int, list[Operator]], after: dict[int, list[Operator]]) -> None:
     """Put operators before and after others, each into the net where the other one stands."""
-    nets = [net]
-    for home in nets:
-        nets += [op for op in home.ops if isinstance(op, NetOp)]
-        home.ops[:] = [
-            each
-            for op in home.ops
-            for each in (*before.get(id(op), ()), op, *after.get(id(op), ()))
-        ]
+    ops, net.ops = net.ops, []
+    for op in ops:
+        net.ops += [*before.get(id(op), ()), op, *after.get(id(op), ())]
+        if isinstance(op, NetOp):
+            insert(op, before, after)
 
 
 def refuse_second_values(op: Operator) -> None:
@@ -591,11 +572,9 @@ def leaving(op: Operator) -> list[str]:
 def all_names(op: Operator) -> set[str]:
     """Every name an operator and the nets inside it use."""
     known: set[str] = set()
-    waiting = [op]
-    while waiting:
-        for _, at in places(NetOp([waiting.pop()])):
-            known |= {*names(at.inputs), *names(at.outputs)}
-            waiting += [at.stepnet] if isinstance(at, RnnOp) else []
+    for _, at in places(NetOp([op])):
+        known |= {*names(at.inputs), *names(at.outputs)}
+        known |= all_names(at.stepnet) if isinstance(at, RnnOp) else set()
     return known
 
 

@@ -514,25 +514,20 @@ class BatchNorm(Module):
 
     def _remember(self, x: Any) -> None:
         axes = tuple(k for k in range(len(x.shape)) if k != 1)
-        if isinstance(x, Tensor):
-            count = x.size // self.channels
-            if count < 2:
-                raise refusal(
-                    f"one value per channel has no variance: {describe(x)}",
-                    "a larger batch, or eval()",
-                )
-            changes: list[tuple[Any, str, Any]] = []
-            for running, now in (
-                (self.running_mean, ops.mean(x._data, axis=axes)),
-                (self.running_var, ops.var(x._data, axis=axes, correction=1)),
-            ):
-                new = (1 - self.momentum) * running._data + self.momentum * now
-                changes += replaced(running, new.astype(running.dtype, copy=False))
-            set_all(changes)
+        if not isinstance(x, Tensor):
+            with x.block.program.role_guard("optimize"):
+                _move_towards(self.running_mean, ops.mean(x, axis=axes), self.momentum)
+                _move_towards(self.running_var, ops.var(x, axis=axes, correction=1), self.momentum)
             return
-        with x.block.program.role_guard("optimize"):
-            _move_towards(self.running_mean, ops.mean(x, axis=axes), self.momentum)
-            _move_towards(self.running_var, ops.var(x, axis=axes, correction=1), self.momentum)
+        if x.size < 2 * self.channels:
+            what = f"one value per channel has no variance: {describe(x)}"
+            raise refusal(what, "a larger batch, or eval()")
+        changes: list[tuple[Any, str, Any]] = []
+        news = ops.mean(x._data, axis=axes), ops.var(x._data, axis=axes, correction=1)
+        for running, now in zip((self.running_mean, self.running_var), news, strict=True):
+            new = (1 - self.momentum) * running._data + self.momentum * now
+            changes += replaced(running, new.astype(running.dtype, copy=False))
+        set_all(changes)
 
 
 def _move_towards(running: Any, new: Any, share: float) -> None:
