@@ -4,9 +4,8 @@ Every exception of the engines is a `MinigradError` and also the built-in except
 expect (`ValueError`, `TypeError`, `RuntimeError`), so that ``except ValueError`` keeps working.  What stands beside the
 engines raises Python's own: pictures, and names that are not there (`AttributeError`); the course has a `CourseError`.
 
-The kinds of errors and the user's line stand here; beside them
+The kinds of errors, the user's line and the repair of an op's error, found from the shapes, stand here; beside them
 
-    repair             the last line of an op's error, found from the shapes
     calls              calls that do not fit a signature
     other_libraries    names and keywords of PyTorch, NumPy, JAX, TensorFlow and Fluid: what stands here instead
 """
@@ -18,11 +17,80 @@ import heapq
 import linecache
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from math import prod
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from .repair import repair
+
+def read_tables(path: Path) -> dict[str, dict[str, str]]:
+    """Section → name → advice.  Imported with the package, so it is no more than its lines ask for."""
+    tables: dict[str, dict[str, str]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line[:1] == "[":
+            table = tables[line.strip("[]")] = {}
+        elif line and line[0] != "#":
+            name, _, advice = line.partition(" = ")
+            table[name] = advice
+    return tables
+
+
+_TABLES = read_tables(Path(__file__).with_name("repair.ini"))
+
+
+def repair(args: Sequence[Any], attrs: dict[str, Any], cause: Exception, usual: str = "") -> str:
+    """How to repair a call whose kernel raised ``cause``; empty if nothing is known.
+
+    >>> import numpy as np
+    >>> repair([np.zeros((2, 3)), np.zeros(2)], {}, ValueError("could not be broadcast together"))
+    'sizes are compared from the right and must be equal or 1; add an axis with expand_dims'
+    """
+    text = str(cause)
+    shapes = [tuple(s) for a in args if (s := getattr(a, "shape", None)) is not None]
+    known = {**_TABLES["types"], **_TABLES["NumPy"]}
+    said = next((words for words in known if words in text), "")
+    if said in _TABLES["types"]:
+        return known[said]
+    if isinstance(cause, TypeError | AttributeError):
+        for name in ("axis", "axes"):
+            if isinstance(axes := attrs.get(name), list):
+                return f"{name}={tuple(axes)}, a tuple"
+        return usual
+    for words, by_shapes in _BY_SHAPES.items():
+        if words in text:
+            return by_shapes(shapes)
+    return known.get(said, "")
+
+
+def _axes(shapes: list[tuple[int, ...]]) -> str:
+    n = max(map(len, shapes), default=0)
+    return f"axes go from {-n} to {n - 1} here" if n else "a single number has no axes"
+
+
+def _matmul(shapes: list[tuple[int, ...]]) -> str:
+    if len(shapes) < 2 or not shapes[0] or not shapes[1]:
+        return "a matrix product needs at least one axis on each side; a number scales with *"
+    x, y = shapes[0], shapes[1]
+    if len(x) > 2 and len(y) == 2 and prod(x[1:]) == y[0]:
+        return f"all {y[0]} numbers of an example in one row: x.flatten(start=1), nn.Flatten()"
+    return (
+        f"the last axis of the first ({x[-1]}) must be as long as the rows of the second "
+        f"({y[-2] if len(y) > 1 else y[0]}); perhaps one of them is meant transposed (x.mT)"
+    )
+
+
+#: words of NumPy's error → what finds the advice from the shapes
+_BY_SHAPES: dict[str, Callable[..., str]] = {
+    "matmul": _matmul,
+    "not aligned": _matmul,
+    "out of bounds for array of dimension": _axes,
+    "out of range for": _axes,
+    "cannot reshape": lambda shapes: (
+        f"the sizes must multiply to {prod((*shapes, ())[0])}; one of them may be -1"
+    ),
+}
+
 
 #: modules of Python through which a user's call may come: their lines are not the user's
 _PASSED_THROUGH = frozenset({"contextlib", "copy", "functools"})

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from . import told
-from .repair import read_tables
+from . import read_tables, told
 
 TABLES = read_tables(Path(__file__).with_suffix(".ini"))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import io
 import json
 import pickle
 import zipfile
@@ -65,13 +64,6 @@ def stored(folder, content, compression=zipfile.ZIP_STORED):
     with zipfile.ZipFile(path, "w", compression) as file:
         file.writestr("w.npy", content)
     return nn.load(path)
-
-
-def of_version(version):
-    file = io.BytesIO()
-    np.lib.format.write_array(file, np.ones(2), version=(1, 0))
-    whole = file.getvalue()
-    return whole[:6] + bytes([version, 0]) + whole[8:]
 
 
 def cross_entropy(target, axis=-1):
@@ -169,17 +161,9 @@ def test_an_error_says_these_words_in_this_order(call, words):
         assert any(HERE in s for s in lines)
 
 
-FILES = [
-    (b"\0" * 10**7, "state.npz grows from", "to 10000000 bytes"),
-    (of_version(3), "'w.npy' has version (3, 0) of the format, not 1 or 2"),
-]
-
-
-@pytest.mark.parametrize(("content", "words"), [(c, w) for c, *w in FILES], ids=["bomb", "version"])
-def test_an_error_of_a_file_quotes_the_array(tmp_path, content, words):
-    with pytest.raises(nn.StateError) as caught:
-        stored(tmp_path, content, zipfile.ZIP_DEFLATED)
-    assert all(w in str(caught.value) for w in words), str(caught.value)
+def test_an_error_of_a_file_quotes_its_sizes(tmp_path):
+    with pytest.raises(nn.StateError, match=r"state.npz grows from \d+ to 10000000 bytes"):
+        stored(tmp_path, b"\0" * 10**7, zipfile.ZIP_DEFLATED)
 
 
 # -- errors that no other test reads -----------------------------------------------------
