@@ -27,7 +27,6 @@ from .grad_ops import (
     control_grad_op,
     default_grad_op,
     expand_grad_op,
-    make_grad_ops,
     plain_primitive,
     without_unread,
 )
@@ -303,7 +302,7 @@ class BackwardJob:
         inputs = set(flow[0])
         info = op_info(op.type)
         if info.forward is not None and not info.is_grad:
-            return make_grad_ops(self.block, op, info.forward, flow, have, self.names)
+            return [default_grad_op(self.block, op, info.forward, flow, self.names)]
         if info.forward is not None:
             return expand_grad_op(self, op, inputs, have)
         return [control_grad_op(self, op, inputs, have)]
