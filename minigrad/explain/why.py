@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from ..errors import DTypeError, describe, refusal, user_frame
 from ..primitives.arguments import Value
 from ..viz.adapters.names import Names, caller_variables
 from ..viz.adapters.torch_facts import kind_of
-from .paths import MOST_PATHS, USE, Explanation, Explanations, because, difference, traced, uses
+from .paths import USE, Explanation, Explanations, because, difference, traced, uses
 from .rerun import nodes_below, remembered_values
 
 
@@ -23,8 +22,7 @@ def why(x: Any, output: Any = None) -> Any:
 
     ``output``: the Tensor backward starts from; by default that of the last backward, as long as it is alive.
     A static Variable is explained from its program, and with the Scope of a run as ``output`` from its numbers; what
-    holds values, value by value; a variable of the course's engines by its links to ``output``.
-    No hook runs.
+    holds values, value by value.  No hook runs.
 
     >>> import minigrad as mg
     >>> x = mg.tensor(3.0, requires_grad=True, name="x")
@@ -51,8 +49,6 @@ def why(x: Any, output: Any = None) -> Any:
         from .pytorch import why_torch
 
         return why_torch(x, output, user_frame(2))
-    if is_linked(x):
-        return _of_linked(x, called(x) or "it", output)
     if callable(named := getattr(x, "named_parameters", None)):
         return Explanations(_of_tensor(each, name, output) for name, each in named())
     if not (found := _parts(x)):
@@ -71,22 +67,6 @@ def _parts(x: Any) -> list[Any]:
         held = x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ()
     held = held() if callable(held) else held
     return [v for v in held if isinstance(v, Value) or kind_of(v) == "tensor"]
-
-
-def _of_linked(x: Any, name: str, output: Any) -> Explanation:
-    """Of an engine of the course: the paths; how much each gave is not known."""
-    grad = x.grad.data if is_linked(x.grad) else x.grad
-    if output is None and grad is None:
-        return because(name, "no_output_and_no_grad")
-    if output is None:
-        told = Explanation(name, grad)
-        return told.remark("(for the paths pass the output, too: mg.why(x, y))")
-    paths = paths_to(x, output)
-    if not paths:
-        return because(name, "no_path")
-    if grad is None:
-        return because(name, "not_come", paths=" or ".join(" → ".join(p) for p in paths))
-    return Explanation(name, grad, [(p, None) for p in paths])
 
 
 def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
@@ -152,66 +132,3 @@ def _compare(told: Explanation, x: Tensor, ran: bool, hooked: bool) -> None:
     elif x.grad is not None:
         note, repair = difference(told.name, x.grad, told.total, "of yours" * hooked)
         told.remark(note, told.repair or repair)
-
-
-def is_linked(x: Any) -> bool:
-    """Whether this is a variable of linked nodes, or a tensor of an engine with ``grad_fn``."""
-    return hasattr(x, "grad") and (hasattr(x, "data") or hasattr(x, "grad_fn"))
-
-
-def paths_to(x: Any, output: Any) -> list[tuple[str, ...]]:
-    """The names of the functions on each path from an output back to a variable, at most `MOST_PATHS`.
-
-    >>> class Square:
-    ...     def __init__(self, *inputs): self.inputs = inputs
-    >>> class Variable:
-    ...     def __init__(self, creator=None): self.creator, self.data, self.grad = creator, 0.0, None
-    >>> x = Variable()
-    >>> paths_to(x, Variable(Square(Variable(Square(x)))))
-    [('Square', 'Square[0]')]
-    """
-    found: list[tuple[str, ...]] = []
-    waiting: list[tuple[Any, tuple[str, ...]]] = [(output, ())]
-    while waiting and len(found) < MOST_PATHS:
-        at, trail = waiting.pop()
-        if trail and is_same(at, x):
-            found.append(trail)
-            continue
-        further = [
-            (nxt, (*(_bare(t) for t in trail), f"{name}[{k}]")) for name, k, nxt in behind(at)
-        ]
-        waiting += reversed(further)
-    return found
-
-
-def _bare(step: str) -> str:
-    return step.partition("[")[0]
-
-
-def behind(at: Any) -> Iterator[tuple[str, int, Any]]:
-    """(function, number of its input, what stands there) for a variable or a node."""
-    node = getattr(at, "grad_fn", None) or (at if hasattr(at, "next_functions") else None)
-    if node is not None:
-        for k, (nxt, _) in enumerate(getattr(node, "next_functions", ())):
-            if nxt is not None:
-                yield _name(node), k, nxt
-        return
-    creator = getattr(at, "creator", None)  # None behind a leaf, which has no inputs either
-    inputs = getattr(creator, "inputs", None)
-    for k, v in enumerate(inputs if inputs is not None else [getattr(creator, "input", None)]):
-        if v is not None:
-            yield type(creator).__name__, k, v
-
-
-def is_same(at: Any, x: Any) -> bool:
-    """Whether a path has come to a variable: it is there itself, or the node that made or keeps it."""
-    return (
-        at is x
-        or getattr(at, "variable", None) is x
-        or (hasattr(at, "next_functions") and getattr(x, "grad_fn", None) is at)
-    )
-
-
-def _name(node: Any) -> str:
-    name = getattr(node, "name", None)
-    return name() if callable(name) else str(name or type(node).__name__)

@@ -225,17 +225,6 @@ class Variable:
         self.data, self.creator, self.grad = 0.0, creator, grad
 
 
-def test_a_variable_of_linked_nodes_is_explained_by_its_links():
-    x = Variable()
-    y = Variable(Square(Variable(Square(x))))
-    assert "pass the output" in mg.why(x).reason
-    assert "backward has not come to it by Square → Square[0]" in mg.why(x, y).reason
-    assert "no path leads" in mg.why(Variable(), y).reason
-    x.grad = 4.0
-    assert str(mg.why(x, y)).splitlines()[0] == "the gradient of x is 4., from 1 path:"
-    assert "pass the output" in mg.why(x).note
-
-
 # -- paths, one by one and grouped -------------------------------------------------------
 
 
