@@ -341,6 +341,9 @@ _RANDOM = {
 }  # fmt: skip
 
 
+_UNKNOWN = object()  # what an operation without a counterpart gives
+
+
 def from_torch(function: Any, *examples: Any) -> Program:
     """The Program of what a module or a function of PyTorch computes from Tensors like the examples.
 
@@ -437,50 +440,25 @@ class _Translation:
         self.program = Program()
         self.values: dict[Any, Any] = {}
         self.buffers: dict[int, str] = {}  # of constants that have a name
-        outputs = self._outputs()
-        needed = self._needed(outputs)
-        self._refuse_unknown(needed)
+        self.unknown: dict[Any, str] = {}  # operations without a counterpart
+        names, (*_, last) = set(exported.graph_signature.user_outputs), exported.graph.nodes
+        outputs = [n for n in last.args[0] if getattr(n, "name", None) in names]
+        needed, waiting = set(outputs), list(outputs)  # no update of a buffer
+        for node in waiting:
+            waiting += [n for n in node.all_input_nodes if n not in needed]
+            needed.update(node.all_input_nodes)
         with program_guard(self.program):
             for node in exported.graph.nodes:
                 if node.op == "placeholder":
                     self._placeholder(node)
                 elif node in needed:
                     self.values[node] = self._call(node)
+            if self.unknown:
+                self._refuse(self.unknown)
             results = [self._variable(self.values[n]) for n in outputs]
         self.program.outputs = [v.name for v in results]
         inputs = exported.graph_signature.user_inputs
         self.program.inputs = [n for n in inputs if isinstance(n, str)]
-
-    def _outputs(self) -> list[Any]:
-        names = set(self.exported.graph_signature.user_outputs)
-        last = next(n for n in self.exported.graph.nodes if n.op == "output")
-        return [n for n in last.args[0] if getattr(n, "name", None) in names]
-
-    def _needed(self, outputs: list[Any]) -> set[Any]:
-        """The nodes that the outputs depend on: no update of a buffer."""
-        needed, waiting = set(), list(outputs)
-        while waiting:
-            node = waiting.pop()
-            if node not in needed:
-                needed.add(node)
-                waiting += node.all_input_nodes
-        return needed
-
-    def _refuse_unknown(self, needed: set[Any]) -> None:
-        """What is made of constants alone torch computes itself, unless it is random."""
-        constants = self.exported.graph_signature.inputs_to_buffers
-        fed: set[Any] = set()
-        unknown = {}
-        for node in self.exported.graph.nodes:
-            given = node.op == "placeholder" and node.name not in constants
-            if given or not fed.isdisjoint(node.all_input_nodes):
-                fed.add(node)
-        for node in _calls(self.exported.graph):
-            name = _name(node)
-            if node in needed and name not in TABLE and (node in fed or name in _RANDOM):
-                unknown[node] = ""
-        if unknown:
-            self._refuse(unknown)
 
     def _refuse(self, unknown: dict[Any, str]) -> None:
         told = {f"\n  aten.{_name(n)}{why}{_users_line(n)}": n for n, why in unknown.items()}
@@ -512,15 +490,22 @@ class _Translation:
         return self.program.add_persistable(name, _array(value), bool(value.requires_grad))
 
     def _call(self, node: Any) -> Any:
-        known = self.torch.fx.node.map_arg
+        known, name = self.torch.fx.node.map_arg, _name(node)
         args, kwargs = known([node.args, node.kwargs], lambda n: self.values[n])
+        inputs = [self.values[n] for n in node.all_input_nodes]
+        lost = any(v is _UNKNOWN for v in inputs)
         if node.target is operator.getitem:
-            return args[0][args[1]]
-        if not any(isinstance(self.values[n], Variable) for n in node.all_input_nodes):
-            with self.torch.no_grad(), _quiet():  # constants only: torch computes it, once
+            return _UNKNOWN if lost else args[0][args[1]]
+        constant = not lost and not any(isinstance(v, Variable) for v in inputs)
+        if constant and name not in _RANDOM:  # torch computes it, once
+            with self.torch.no_grad(), _quiet():
                 return node.target(*args, **kwargs)
+        if name not in TABLE:
+            self.unknown[node] = ""
+        if lost or name not in TABLE:
+            return _UNKNOWN
         try:
-            result = TABLE[_name(node)](*self._plain(args), **self._plain(kwargs))
+            result = TABLE[name](*self._plain(args), **self._plain(kwargs))
         except NotImplementedError as error:
             self._refuse({node: f" with {error}"})
         return self._checked(node, result)
