@@ -1,16 +1,14 @@
 """Programs as JSON: a closed schema, byte-identical from save to load to save, start values included.
 
-    {"format": "minigrad program", "version": 1, "history": […], "inputs": […], "outputs": […],
-     "error_clips": {name: [min, max], …},
-     "pruned": [[grad op, why it was not made, [block, op]], …],
-     "backward": [[block, [targets], [names cut], [[variable, gradient], …]], …],
-     "blocks": [{"parent": -1, "forward": -1,
-                 "variables": [[name, kind, dtype, shape, stop_gradient, derived stop_gradient], …],
-                 "operators": [{"type": …, "role": …, "inputs": {slot: [names]},
-                                "outputs": …, "attrs": …, "of": [block, op]}, …]}, …],
-     "initial": {name: base64 of the little-endian bytes, …}}
-
-``pruned`` and ``backward`` stand there if a backward part was appended.
+{"format": "minigrad program", "version": 1, "history": […], "inputs": […], "outputs": […],
+ "error_clips": {name: [min, max], …},
+ "pruned": [[grad op, why it was not made, [block, op]], …],
+ "backward": [[block, [targets], [names cut], [[variable, gradient], …]], …],
+ "blocks": [{"parent": -1, "forward": -1,
+             "variables": [[name, kind, dtype, shape, stop_gradient, derived stop_gradient], …],
+             "operators": [{"type": …, "role": …, "inputs": {slot: [names]},
+                            "outputs": …, "attrs": …, "of": [block, op]}, …]}, …],
+ "initial": {name: base64 of the little-endian bytes, …}}
 """
 
 from __future__ import annotations
@@ -39,47 +37,30 @@ FORMAT, VERSION = "minigrad program", 1
 def to_json(program: Program) -> str:
     """The JSON of a program.  Errors: `ProgramFormatError` if an attr cannot be stored."""
     place = {id(op): [b.idx, k] for b in program.blocks for k, op in enumerate(b.ops)}
-    lines = [
-        f'{{"format": {_text(FORMAT)}, "version": {VERSION}, "history": {_text(program.history)},',
-        f' "inputs": {_text(program.inputs)}, "outputs": {_text(program.outputs)},',
-        f' "error_clips": {_text({n: to_plain(list(c)) for n, c in program.error_clips.items()})},',
-        *_backward_lines(program, place),
-        ' "blocks": [',
-        ",\n".join(_block_text(b, place) for b in program.blocks),
-        " ],",
-        ' "initial": {',
-        ",\n".join(f"  {_text(n)}: {_text(_bytes_of(v))}" for n, v in program.initial.items()),
-        " }}",
-    ]
-    return "\n".join(lines) + "\n"
+    data = {
+        "format": FORMAT, "version": VERSION, "history": program.history,
+        "inputs": program.inputs, "outputs": program.outputs,
+        "error_clips": {n: to_plain(list(c)) for n, c in program.error_clips.items()},
+        "pruned": [[g, why, place[id(op)]] for g, why, op in program.pruned if id(op) in place],
+        "backward": [
+            [c.block, c.targets, sorted(c.no_grad), list(c.gradients.items())]
+            for c in program.backward_calls
+        ],
+        "blocks": [_block_data(b, place) for b in program.blocks],
+        "initial": {n: _bytes_of(v) for n, v in program.initial.items()},
+    }  # fmt: skip
+    return json.dumps(data, allow_nan=False) + "\n"
 
 
-def _backward_lines(program: Program, place: dict[int, list[int]]) -> list[str]:
-    if not program.backward_calls and not program.pruned:
-        return []
-    calls = [
-        [c.block, c.targets, sorted(c.no_grad), list(c.gradients.items())]
-        for c in program.backward_calls
-    ]
-    pruned = [[g, why, place[id(op)]] for g, why, op in program.pruned if id(op) in place]
-    return [f' "pruned": {_text(pruned)},', f' "backward": {_text(calls)},']
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, allow_nan=False)
-
-
-def _block_text(block: Block, place: dict[int, list[int]]) -> str:
-    variables = ",\n".join(f"    {_text(_variable_data(v))}" for v in block.vars.values())
-    operators = ",\n".join(f"    {_text(_operator_data(op, place))}" for op in block.ops)
-    return (
-        f'  {{"parent": {block.parent}, "forward": {block.forward_block},\n   "variables": [\n{variables}\n   ],\n'
-        f'   "operators": [\n{operators}\n   ]}}'
-    )
-
-
-def _variable_data(v: Variable) -> list[Any]:
-    return [v.name, v.kind, v.dtype.name, list(v.shape), v._stop, v._derived_stop]
+def _block_data(block: Block, place: dict[int, list[int]]) -> ByName:
+    return {
+        "parent": block.parent, "forward": block.forward_block,
+        "variables": [
+            [v.name, v.kind, v.dtype.name, list(v.shape), v._stop, v._derived_stop]
+            for v in block.vars.values()
+        ],
+        "operators": [_operator_data(op, place) for op in block.ops],
+    }  # fmt: skip
 
 
 def _operator_data(op: Operator, place: dict[int, list[int]]) -> ByName:
