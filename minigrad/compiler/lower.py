@@ -85,11 +85,7 @@ class Lowering:
         """Lower the operators of a block."""
         for op in block.ops:
             self.recorder.op = op
-            handler = self.handler(op.type)
-            if handler is not None:
-                handler(op, names)
-            else:
-                self.simple(op, names)
+            HANDLERS.get(op.type, Lowering.simple)(self, op, names)
 
     # -- primitives ------------------------------------------------------------------------
 
@@ -388,16 +384,12 @@ class Lowering:
             self.save(inners[k], branch.frames, branch.saved[k], item.saved[k])
         self.recorder.calls.append(item)
 
-    def handler(self, op_type: str) -> Any:
-        """What lowers an operator of this type; None for one that is no control flow."""
-        return {
-            "while": self.loop,
-            "recurrent": self.loop,
-            "while_grad": self.loop_grad,
-            "recurrent_grad": self.loop_grad,
-            "cond": self.cond,
-            "cond_grad": self.cond_grad,
-        }.get(op_type)
+
+#: what lowers control flow
+HANDLERS: dict[str, Any] = {
+    "while": Lowering.loop, "while_grad": Lowering.loop_grad, "cond": Lowering.cond,
+    "recurrent": Lowering.loop, "recurrent_grad": Lowering.loop_grad, "cond_grad": Lowering.cond_grad,
+}  # fmt: skip
 
 
 def _state_written_inside(program: Program) -> set[str]:

@@ -20,7 +20,7 @@ from ..static.program.block import Block
 from ..static.program.infer import infer_outputs
 from ..static.program.operator import Operator, find_info
 from ..static.program.program import Program
-from ..static.program.transform import drop_unused, forget_gone
+from ..static.program.transform import drop_unused
 from ..static.program.variable import Variable, plain_variable
 
 # -- who writes and who reads a name -------------------------------------------------------
@@ -83,18 +83,6 @@ def replace_in_readers(block: Block, same: dict[str, str]) -> None:
             visible = {a: b for a, b in same.items() if other is block or a not in other.vars}
             for op in other.ops:
                 replace_inputs(op, visible)
-
-
-def forget_unused(program: Program, keep: set[str]) -> None:
-    """Remove the variables that no operator names any more."""
-    named = {n for b in program.blocks for op in b.ops for n in [*op.input_names, *op.output_names]}
-    named |= held_names(program) | keep
-    for block in program.blocks:
-        block.vars = {
-            n: v for n, v in block.vars.items() if n in named or v.persistable or v.is_data
-        }
-    forget_gone(program)
-    program.changed()
 
 
 class Rewriting:
@@ -297,7 +285,7 @@ def merge_duplicates(program: Program, keep: Iterable[str] = ()) -> Program:
     for block in merged.blocks:
         _merge(block, held, constant)
     merged.history.append("merge_duplicates")
-    forget_unused(merged, set(keep))
+    drop_unused(merged, {*keep, *merged.outputs})
     return merged
 
 

@@ -170,16 +170,11 @@ def drop_unused(program: Program, keep: set[str]) -> None:
         block.vars = {n: v for n, v in block.vars.items() if n in used or n in kept}
         block.written &= set(block.vars)
     program.initial = {n: v for n, v in program.initial.items() if n in program.blocks[0].vars}
-    forget_gone(program)
-    program.changed()
-    program.pruned = []
-
-
-def forget_gone(program: Program) -> None:
-    """Forget what is asked of variables that are no longer there: outputs, limits of gradients."""
     known = {v.name for v in program.all_variables()}
     program.error_clips = {n: c for n, c in program.error_clips.items() if n in known}
     program.outputs = [n for n in program.outputs if n in program.global_block().vars]
     program.backward_calls = [
         c for c in program.backward_calls if not known.isdisjoint(c.gradients.values())
     ]
+    program.changed()
+    program.pruned = []

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import ProgramError, told
+from ...ops.linalg import explicit
 from ...ops.shape import Inputs, Shape
 from ...ops.windows import pair
 from ...primitives.arguments import Attrs
@@ -65,14 +66,12 @@ def _products(op_type: str, s: Shapes, attrs: Attrs) -> int:
 
 
 def _einsum(s: Shapes, attrs: Attrs) -> int:
-    terms, _, out = str(attrs.get("subscripts", "")).replace(" ", "").partition("->")
+    terms, out = explicit(attrs["subscripts"], [*map(len, s["x"])])
     sizes: dict[str, int] = {}
-    for term, shape in zip(terms.split(","), s["x"], strict=False):
-        head, _, tail = term.partition("...")
-        ends = *zip(head, shape, strict=False), *zip(tail[::-1], shape[::-1], strict=False)
-        for letter, n in ends:
+    for term, shape in zip(terms, s["x"], strict=True):
+        for letter, n in zip(term, shape, strict=True):
             sizes[letter] = max(n, sizes.get(letter, 1))
-    return math.prod(sizes.get(letter, 1) for letter in out)
+    return math.prod(sizes[letter] for letter in out)
 
 
 def _asked(attrs: Attrs, name: str = "shape") -> int:
