@@ -6,6 +6,6 @@
 from .check import check, checker
 from .judge import Mismatch, close, same
 from .mine import use_mine
-from .recall import why
+from .questions import why
 
 __all__ = ["Mismatch", "check", "checker", "close", "same", "use_mine", "why"]

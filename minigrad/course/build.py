@@ -6,18 +6,17 @@ Cell ids and kernel are fixed, so the same source gives the same bytes.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from . import growth, start
-from .errors import CourseError
+from . import growth
 from .execute import Ran
 from .folder import Course
 from .notebook import Notebook, fingerprint
-from .steps import BEGIN, END, Cell, Step
-from .stub import parsed, stub
+from .steps import BEGIN, END, Cell, CourseError, Step
 
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 #: The mark that a check must not print in the learner's and in the solved notebook.
@@ -28,6 +27,17 @@ FOLDED = {"carried", "folded", "interactive"}
 #: Words that ask for a guess: what the next cell shows is left to the learner's own run.
 GUESS = "**Predict, then run"
 SAID = {False: "the stub passes its", True: "the solution fails its"}
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_OWNERS = (*_FUNCTIONS, ast.ClassDef)
+YOUR_TURN = 'raise NotImplementedError("your turn")'
+#: Parts by the number of their first step.
+PARTS = {
+    1: "A. Linked nodes",
+    5: "B. Real graphs",
+    10: "C. The backward graph is an object",
+    13: "D. Operators by name",
+    17: "E. Programs",
+}
 
 
 def page(step: Step, *, solved: bool) -> Step:
@@ -106,7 +116,7 @@ def _filled(course: Course, step: Step, source: str) -> str:
     """A markdown cell, its placeholders replaced."""
     fillings: dict[str, Callable[[], str]] = {
         "<!-- growth -->": lambda: growth.table(growth.growth_of(course, step)),
-        "<!-- steps -->": lambda: start.table(course),
+        "<!-- steps -->": lambda: table_of_steps(course),
     }
     for cell in step.cells:
         if "engine" in cell.tags:
@@ -152,3 +162,79 @@ def verify(step: Step, ran: Ran, *, solved: bool) -> None:
             if cell.exercise and (WRONG[solved] + cell.exercise) in output.get("text", ""):
                 said = f"{SAID[solved]} check: {output['text'].strip()}"
                 raise CourseError(said, step.path, cell.line)
+
+
+def stub(step: Step, cell: Cell) -> str:
+    """The source of an exercise without its solutions.
+
+    In a function a solution becomes ``raise NotImplementedError("your turn")``; where code runs at
+    once (module level, class body) the names it assigns become ``...``.
+    """
+    lines = cell.source.splitlines()
+    tree = parsed(step, cell)
+    made: list[str] = []
+    begun: int | None = None
+    for number, line in enumerate(lines, 1):
+        if line.strip() == BEGIN:
+            begun = number
+        elif line.strip() == END and begun is not None:
+            indent = " " * (len(lines[begun - 1]) - len(lines[begun - 1].lstrip()))
+            made += [indent + each for each in _stub_lines(tree, begun, number)]
+            begun = None
+        elif begun is None:
+            made.append(line)
+    return "\n".join(made)
+
+
+def parsed(step: Step, cell: Cell) -> ast.Module:
+    """The syntax tree of a cell; lines of IPython's own count as nothing.
+
+    Raises CourseError, with file and line, for what is not Python.
+    """
+    plain = re.sub(r"^(\s*)[%!].*$", r"\1pass", cell.source, flags=re.M)
+    try:
+        return ast.parse(plain)
+    except SyntaxError as error:
+        raise CourseError(
+            f"not Python: {error.msg}", step.path, cell.line + (error.lineno or 1) - 1
+        ) from None
+
+
+def _stub_lines(tree: ast.Module, begun: int, ended: int) -> list[str]:
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, _OWNERS) and node.lineno < begun and (node.end_lineno or 0) >= ended - 1
+    ]
+    owner = max(around, key=lambda node: node.lineno, default=tree)
+    if isinstance(owner, _FUNCTIONS):
+        return [YOUR_TURN]
+    inside = [node for node in owner.body if begun < node.lineno < ended]
+    if isinstance(owner, ast.ClassDef):  # a class is right without the methods asked for
+        inside = [node for node in inside if not isinstance(node, _FUNCTIONS)]
+    names = [name for node in inside for name in _bound(node)]
+    return [f"{name} = ...  # your turn" for name in dict.fromkeys(names)] or ["...  # your turn"]
+
+
+def _bound(node: ast.stmt) -> list[str]:
+    """The names that a statement binds."""
+    if isinstance(node, _OWNERS):
+        return [node.name]
+    targets = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
+    return [each.id for each in targets if isinstance(each.ctx, ast.Store)]
+
+
+def table_of_steps(course: Course) -> str:
+    """The steps in a markdown table, with links for a page that stands beside the notebooks."""
+    lines = ["| step | goal | time | needs | solved |", "|---|---|---|---|---|"]
+    for number in course.paths:
+        if number in PARTS:
+            lines.append(f"| **{PARTS[number]}** | | | | |")
+        lines.append(_row(course.step(number)))
+    return "\n".join(lines)
+
+
+def _row(step: Step) -> str:
+    link = f"[{step.number}. {step.title}]({step.name}.ipynb)"
+    cells = [link, step.goal, step.time, step.needs, f"[solved](solved/{step.name}.ipynb)"]
+    return "| " + " | ".join(cell.replace("|", "\\|").rstrip(".") for cell in cells) + " |"

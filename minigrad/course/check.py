@@ -25,12 +25,12 @@ from pathlib import Path
 from typing import Any
 
 from .diagnosis import diagnose, parting
-from .errors import CourseError
 from .judge import Wrong, one_line, run_cases
 from .mine import is_cell, is_learners, keep
 from .progress import passed
-from .recall import ask_why
+from .questions import ask_why
 from .solution import Namespace, cases, find_solution, hints, is_engine, solve, with_cases
+from .steps import CourseError
 
 PASSED, FAILED, UNTOUCHED = "✓", "✗", "○"
 _GREEN, _RED, _PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[0m"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import math
 import os
 import re
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +15,13 @@ from typing import Any
 
 from .folder import shipped
 from .mine import OFF
-from .notebook import Notebook, load_nbformat
+from .notebook import Notebook, load_nbformat, plain_text
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 KERNELS = 2
+#: Limits of one notebook: seconds, characters of output.
+SECONDS, OUTPUT = 300.0, 20_000_000
 _VERDICT = re.compile(r"^([✓✗○]) (\d{1,2}[a-z])\b.*$", re.M)
-_ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}")
 _PATH = re.compile(
     r"(?:~|/|[A-Za-z]:\\)[^\s'\"<>|:*?]*?[/\\](?=(?:site-packages|minigrad|steps|lib[/\\]python3)[/\\])"
@@ -50,29 +51,27 @@ class Ran:
 
 
 def run_all(
-    notebooks: Sequence[Notebook],
-    root: Path,
+    runs: Sequence[tuple[Notebook, Path]],
     *,
     go_on: bool = False,
-    done: Callable[[int], None] = lambda _: None,
-    most_output: float = math.inf,
+    done: Callable[[], object] = lambda: None,
 ) -> list[Ran]:
-    """Execute notebooks, `KERNELS` at a time, with ``root/notebooks`` as working folder.
+    """Execute notebooks, `KERNELS` at a time, each with ``notebooks/`` of its root as working folder.
 
-    ``go_on`` runs the cells after one that failed too; ``done`` gets the index of each notebook
-    that has run. One that prints more than ``most_output`` characters is stopped.
+    ``go_on`` runs the cells after one that failed too; ``done`` is called when one has run.
     """
-    warm_up()
+    with contextlib.suppress(ImportError):  # lists its fonts: in a kernel that prints a message
+        import matplotlib.font_manager  # noqa: F401
     slots = asyncio.Semaphore(KERNELS)
 
-    async def one(index: int, notebook: Notebook) -> Ran:
+    async def one(notebook: Notebook, root: Path) -> Ran:
         async with slots:
-            ran = await _run(notebook, root, go_on, most_output)
-        done(index)
+            ran = await _run(notebook, root, go_on)
+        done()
         return ran
 
     async def every() -> list[Ran]:
-        return list(await asyncio.gather(*(one(*each) for each in enumerate(notebooks))))
+        return list(await asyncio.gather(*(one(*each) for each in runs)))
 
     return asyncio.run(every())
 
@@ -88,17 +87,12 @@ def verdicts(made: Notebook) -> dict[str, str]:
     return {match[2]: match[0] for text in texts for match in _VERDICT.finditer(text)}
 
 
-def plain_text(text: str) -> str:
-    """Text without colours."""
-    return _ANSI.sub("", text)
-
-
-async def _run(notebook: Notebook, root: Path, go_on: bool, most_output: float) -> Ran:
+async def _run(notebook: Notebook, root: Path, go_on: bool) -> Ran:
     nbformat = load_nbformat()
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+    from nbclient.exceptions import CellExecutionError, DeadKernelError
 
     node = nbformat.from_dict(notebook)
     for cell in node.cells:
@@ -118,8 +112,8 @@ async def _run(notebook: Notebook, root: Path, go_on: bool, most_output: float) 
         printed = 0
 
         def process_message(self, msg: Any, cell: Any, cell_index: int) -> Any:
-            self.printed += _length(msg["content"])
-            if self.printed <= most_output:
+            self.printed += len(str(msg["content"]))
+            if self.printed <= OUTPUT:
                 return super().process_message(msg, cell, cell_index)
             if kernel.provisioner is not None:
                 self.ending = asyncio.ensure_future(kernel.provisioner.kill())
@@ -128,7 +122,7 @@ async def _run(notebook: Notebook, root: Path, go_on: bool, most_output: float) 
     client = Client(
         node,
         km=kernel,
-        timeout=300,
+        timeout=None,
         record_timing=False,
         store_widget_state=False,
         allow_errors=go_on,
@@ -137,27 +131,21 @@ async def _run(notebook: Notebook, root: Path, go_on: bool, most_output: float) 
         extra_arguments=["--IPKernelApp.log_level=40"],  # else its advice lands on our terminal
         resources={"metadata": {"path": str(folder)}},
     )
-    stopped = None
+    stopped, end = None, time.monotonic() + SECONDS
+    executing = client.async_execute(cleanup_kc=True, env=environment(root) | {OFF: "1"})
     try:
-        await client.async_execute(cleanup_kc=True, env=environment(root) | {OFF: "1"})
+        await asyncio.wait_for(executing, SECONDS)
     except CellExecutionError:
         pass  # the error stands in the outputs
-    except (DeadKernelError, CellTimeoutError) as error:
-        kind, text = type(error).__name__, str(error).partition("\n")[0]
-        if client.printed > most_output:
-            kind, text = "TooMuchOutput", f"it printed more than {most_output:,} characters"
-        stopped = Failure(reached[-1], kind, text, "")
+    except (DeadKernelError, TimeoutError) as error:  # at the limit either may come first
+        text = str(error).partition("\n")[0]
+        if client.printed > OUTPUT:
+            text = f"it printed more than {OUTPUT:,} characters"
+        elif time.monotonic() >= end:
+            text = f"stopped after {SECONDS:g} seconds"
+        stopped = Failure(reached[-1], type(error).__name__, text, "")
     made: Notebook = json.loads(json.dumps(node))  # without the classes of nbformat
     return Ran(_cleaned(made, root), stopped or _failure(made))
-
-
-def _length(content: Any) -> int:
-    """How many characters a message brings."""
-    if isinstance(content, dict):
-        return sum(_length(each) for each in content.values())
-    if isinstance(content, list):
-        return sum(map(_length, content))
-    return len(content) if isinstance(content, str) else 0
 
 
 def _failure(notebook: Notebook) -> Failure | None:
@@ -238,9 +226,3 @@ def environment(root: Path) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(path),
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }
-
-
-def warm_up() -> None:
-    """Let matplotlib list its fonts now: in a kernel that would print a message."""
-    with contextlib.suppress(ImportError):
-        import matplotlib.font_manager  # noqa: F401

@@ -10,8 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from . import notebook
-from .errors import CourseError
-from .steps import FILE, Step, read_step
+from .steps import FILE, CourseError, Step, read_step
 
 #: Where an installed package keeps its course; a source tree holds it beside the package.
 _SHIPPED = Path(__file__).resolve().parent / "shipped"

@@ -19,9 +19,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import dedent
 
-from .errors import CourseError
 from .folder import Course
-from .steps import BEGIN, END, Step
+from .steps import BEGIN, END, CourseError, Step
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from . import progress
-from .errors import CourseError
 from .execute import environment
 from .folder import Course, find_course, working_copy
 from .notebook import load_nbformat
 from .progress import here
+from .steps import CourseError
 
 
 def open_course(options: Sequence[str]) -> int:

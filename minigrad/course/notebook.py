@@ -1,19 +1,28 @@
-"""Notebook files: read, write, and tell whether a learner worked in one."""
+"""Notebook files: read, write, tell whether a learner worked in one, and whether two say the same.
+
+They are compared by content: what a picture holds, not where it stands. Text is compared exactly; an
+SVG by its nodes, edges, regions and texts; other images only by being there.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
-from collections.abc import Iterable
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterable
+from html import unescape
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ..atomic import replacing
-from .errors import CourseError
+from .steps import CourseError
 
 Notebook = dict[str, Any]
+_SHOWN = 160
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def load_nbformat() -> Any:
@@ -26,6 +35,11 @@ def load_nbformat() -> Any:
         return import_module("nbformat")
     finally:
         del sys.modules[unused]
+
+
+def plain_text(text: str) -> str:
+    """Text without colours."""
+    return _COLOUR.sub("", text)
 
 
 def fingerprint(cells: Iterable[dict[str, Any]]) -> str:
@@ -86,3 +100,110 @@ def joined(notebook: Notebook) -> Notebook:
         **notebook,
         "cells": [{**cell, "source": "".join(cell["source"])} for cell in notebook["cells"]],
     }
+
+
+def differences(old: Notebook, new: Notebook) -> list[str]:
+    """What differs, one line per cell; empty when both say the same."""
+    if len(old["cells"]) != len(new["cells"]):
+        return [f"{len(old['cells'])} cells, now {len(new['cells'])}"]
+    pairs = enumerate(zip(old["cells"], new["cells"], strict=True))
+    return [f"cell {number}: {said}" for number, (a, b) in pairs if (said := _difference(a, b))]
+
+
+def _outputs(cell: dict[str, Any]) -> list[Any]:
+    """What the outputs of a cell say; only their kinds where they vary with a processor's last bits."""
+    if "varies" in cell["metadata"].get("tags", ()):
+        return [output["output_type"] for output in cell["outputs"]]
+    return [_output_facts(output) for output in cell.get("outputs", [])]
+
+
+def svg_facts(svg: str) -> list[str]:
+    """What a picture says whatever its layout: its groups with their texts; else all its texts."""
+    root = ElementTree.fromstring(svg[svg.index("<svg") :])
+    groups = [group for group in root.iterfind(".//{*}g") if _graph_part(group)]
+    said = [f"{group.get('class')} {_title(group)}: {_texts(group)}" for group in groups]
+    return sorted(said) or [_texts(root)]
+
+
+def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
+    for part, say in _PARTS.items():
+        before, now = _flat(say(old)), _flat(say(new))
+        if before != now:
+            return f"its {part}: {_first(before, now)}"
+    return ""
+
+
+#: what is compared of a cell, in this order
+_PARTS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "kind differs": lambda cell: cell["cell_type"],
+    "source differs": lambda cell: _text(cell["source"]),
+    "metadata differ": lambda cell: json.dumps(cell["metadata"], sort_keys=True),
+    "outputs differ": _outputs,
+}
+
+
+def _output_facts(output: dict[str, Any]) -> Any:
+    kind = output["output_type"]
+    if kind == "stream":
+        return [output["name"], _text(output["text"])]
+    if kind == "error":
+        return ["error", output["ename"], output["evalue"]]
+    data = output["data"]
+    spare = {"image/png"} if "image/svg+xml" in data else set()  # packages come without it
+    facts = {mime: _data_facts(mime, data[mime]) for mime in sorted(data.keys() - spare)}
+    return ["shows", facts]
+
+
+def _data_facts(mime: str, value: Any) -> Any:
+    if mime == "image/svg+xml":
+        return svg_facts(_text(value))
+    if mime.startswith("image/"):
+        return "an image"
+    if mime == "text/html":
+        page = re.sub(r'srcdoc="([^"]*)"', lambda found: unescape(found[1]), _text(value))
+        page = re.sub('<img class="mg-still"[^>]*>', "", page)
+        return re.sub(r"data:image/[^\"')]*", "an image", _svg_in_html(page))
+    return json.dumps(value, sort_keys=True) if mime.endswith("json") else _text(value)
+
+
+def _svg_in_html(html: str) -> str:
+    return re.sub(r"<svg.*?</svg>", lambda match: repr(svg_facts(match[0])), html, flags=re.S)
+
+
+def _graph_part(group: ElementTree.Element) -> bool:
+    return bool({"node", "edge", "cluster"} & set((group.get("class") or "").split()))
+
+
+def _title(group: ElementTree.Element) -> str:
+    return group.findtext("{*}title") or ""
+
+
+def _texts(element: ElementTree.Element) -> str:
+    return " | ".join("".join(text.itertext()) for text in element.iterfind(".//{*}text"))
+
+
+def _text(value: str | list[str]) -> str:
+    return value if isinstance(value, str) else "".join(value)
+
+
+def _flat(value: Any) -> list[str]:
+    """Every fact on a line of its own."""
+    if isinstance(value, dict):
+        return [line for key, each in value.items() for line in [str(key), *_flat(each)]]
+    if isinstance(value, list):
+        return [line for each in value for line in _flat(each)]
+    return str(value).splitlines() or [""]
+
+
+def _first(old: list[Any], new: list[Any]) -> str:
+    """The first line that differs."""
+    for a, b in zip(old, new, strict=False):
+        if a != b:
+            return f"{_short(a)!r}, now {_short(b)!r}"
+    longer, word = (new, "now also") if len(new) > len(old) else (old, "no longer")
+    return f"{word} {_short(longer[min(len(old), len(new))])!r}"
+
+
+def _short(value: Any) -> str:
+    text = plain_text(str(value))
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

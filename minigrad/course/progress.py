@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ..atomic import replacing
-from .errors import CourseError
 from .folder import Course, find_course
 from .mine import OFF
+from .steps import CourseError
 
 FILE = "my_progress.json"
 

@@ -31,9 +31,9 @@ from typing import Any
 
 import minigrad as mg
 
-from .errors import CourseError
 from .folder import Course
 from .launch import need
+from .steps import CourseError
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PYODIDE = "0.27.7"

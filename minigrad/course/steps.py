@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from .errors import CourseError
-
 #: Tags a cell may carry, besides the id of an exercise (``ex-3a``).
 TAGS = {
     "active-ipynb",
@@ -38,6 +36,25 @@ BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 _MARKER = re.compile(r"# %%(?P<kind> \[markdown\])?(?P<title>[^=\[]*?)(?P<tags>\s+tags=.*)?\s*$")
 _EXERCISE = re.compile(r"ex-(\d{1,2}[a-z])")
 FILE = re.compile(r"step(\d{2})_\w+\.py")
+
+
+class CourseError(Exception):
+    """A fault in the source of the course, or a request it cannot meet.
+
+    >>> print(CourseError("unknown tag 'exercice'", Path("steps/step03.py"), 12))
+    steps/step03.py:12: unknown tag 'exercice'
+    """
+
+    def __init__(self, message: str, path: Path | None = None, line: int | None = None) -> None:
+        at = "" if line is None else f":{line}"
+        place = "" if path is None else f"{_near(path)}{at}: "
+        super().__init__(place + message)
+        self.path, self.line = path, line
+
+
+def _near(path: Path) -> Path:
+    """A path as seen from the working directory, where it is below it."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from sample_course import copied, exercise, written
 
 from minigrad.course import build, execute, notebook
 from minigrad.course.cli import main
-from minigrad.course.errors import CourseError
-from minigrad.course.steps import read_step
+from minigrad.course.steps import CourseError, read_step
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -59,7 +58,7 @@ def test_the_files_are_valid_notebooks_in_the_bytes_jupyter_writes(built):
 def test_a_second_build_gives_the_same_bytes_whatever_the_hash_seed(built, monkeypatch):
     monkeypatch.setenv("PYTHONHASHSEED", "7")
     step = built.step(90)
-    (ran,) = execute.run_all([build.make(built, step, solved=False)], built.root)
+    (ran,) = execute.run_all([(build.make(built, step, solved=False), built.root)])
     path = built.notebooks / "step90_first.ipynb"
     assert notebook.dumps(ran.notebook) == path.read_text(encoding="utf-8")
 

@@ -10,9 +10,9 @@ import pytest
 
 from minigrad.course import solution
 from minigrad.course.check import check, checker, examine
-from minigrad.course.errors import CourseError
 from minigrad.course.folder import find_course
 from minigrad.course.judge import Mismatch, close, run_cases, same
+from minigrad.course.steps import CourseError
 
 checking = import_module("minigrad.course.check")  # the package's `check` is the function
 

@@ -6,7 +6,7 @@ import copy
 
 import pytest
 
-from minigrad.course.compare import differences, svg_facts
+from minigrad.course.notebook import differences, svg_facts
 
 PICTURE = """<svg width="{width}"><g class="node op"><title>n0</title>
 <text x="{x}">Square</text></g>

@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from minigrad.course.build import stub
 from minigrad.course.check import check, examine, find_checker, registered
 from minigrad.course.diagnosis import parting
 from minigrad.course.folder import find_course
 from minigrad.course.judge import Mismatch
 from minigrad.course.solution import find_solution, hints, is_engine, mistakes, restored, solve
 from minigrad.course.steps import BEGIN, END, Step, read_step
-from minigrad.course.stub import stub
 
 REAL = find_course(Path(__file__).parent)
 WRONG = REAL.root / "tests" / "steps" / "wrong"

@@ -10,8 +10,8 @@ import pytest
 from sample_course import copied
 
 from minigrad.course import growth
-from minigrad.course.errors import CourseError
 from minigrad.course.folder import FRESH, find_course
+from minigrad.course.steps import CourseError
 
 REAL = find_course(Path(__file__).parent)
 

@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from minigrad.course import cli, launch, mine, progress, recall
-from minigrad.course.errors import CourseError
+from minigrad.course import cli, launch, mine, progress
+from minigrad.course import questions as recall
 from minigrad.course.folder import find_course
+from minigrad.course.steps import CourseError
 
 KINDS = recall.kinds(20)
 

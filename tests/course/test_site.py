@@ -42,8 +42,8 @@ from jupyter_browser import chromium as executable
 
 from minigrad.course import site
 from minigrad.course.cli import main
-from minigrad.course.errors import CourseError
 from minigrad.course.folder import Course
+from minigrad.course.steps import CourseError
 from minigrad.viz.graph.style import FONT
 from minigrad.viz.render import layout
 

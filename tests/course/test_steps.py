@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from sample_course import SAMPLE, copied, exercise, step_of, written
 
-from minigrad.course.errors import CourseError
 from minigrad.course.folder import find_course
-from minigrad.course.steps import read_step
+from minigrad.course.steps import CourseError, read_step
 
 REAL = find_course(Path(__file__).parent)
 HEAVY = {"matplotlib", "ipywidgets", "IPython", "graphviz", "pygraphviz"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from sample_course import exercise, step_of
 
-from minigrad.course.errors import CourseError
-from minigrad.course.stub import stub
+from minigrad.course.build import stub
+from minigrad.course.steps import CourseError
 
 CASES = {
     "in a function it raises": (
