@@ -41,7 +41,7 @@ _LATER = {
     "draw": "viz", "play": "viz", "watch": "viz", "trace": "tracing", "static": "static", "nn": "nn", "optim": "optim",
     "data": "data", "viz": "viz", "course": "course", "gradcheck": "check", "gradgradcheck": "check",
     "hessian": "functional", "hvp": "functional", "jacobian": "functional", "jvp": "functional", "vjp": "functional",
-    "why": "explain.why", "checkpoint": "eager.checkpoint",
+    "why": "explain.why", "checkpoint": "eager.function",
 }  # fmt: skip
 
 __all__ = [

@@ -27,8 +27,7 @@ from ..compiler.memory import start_memory
 from ..compiler.program_passes import climb, is_state, limited_depth
 from ..errors import ProgramError, describe, did_you_mean, refusal, told, user_line
 from ..grad_names import EMPTY
-from ..static.program.arguments import names_of, unwritten
-from ..static.program.operator import Operator, op_info
+from ..static.program.operator import Operator, names_of, op_info, unwritten
 from ..static.program.program import Program
 from ..static.run.executor import fed_shapes
 from ..static.run.kernels import arguments, results, targets

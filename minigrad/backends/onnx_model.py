@@ -32,8 +32,8 @@ from ..ops.index import filled
 from ..ops.shape import axis_tuple
 from ..ops.windows import output_size, pair
 from ..primitives.registry import REGISTRY
-from ..static.program.arguments import names_of
 from ..static.program.infer import stand_in
+from ..static.program.operator import names_of
 from ..static.program.program import Program
 from ..static.run.executor import data_of, fed_shapes
 from .lowering import Function, Values, lowered

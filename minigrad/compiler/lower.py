@@ -13,9 +13,8 @@ import numpy as np
 from ..errors import ProgramError
 from ..grad_names import EMPTY
 from ..primitives.registry import Primitive
-from ..static.program.arguments import unwritten
 from ..static.program.block import Block
-from ..static.program.operator import Operator, find_info
+from ..static.program.operator import Operator, find_info, unwritten
 from ..static.program.program import Program
 from ..static.run.kernels import arguments, results, targets
 from .program_passes import is_state

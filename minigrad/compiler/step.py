@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import MinigradError, ProgramError, describe, did_you_mean, refusal, user_line
 from ..gc_paused import gc_paused
 from ..ops.shape import Shape
-from ..static.program.arguments import names_of
+from ..static.program.operator import names_of
 from ..static.program.program import Program
 from ..static.program.variable import Variable
 from ..static.run.executor import (

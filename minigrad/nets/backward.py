@@ -28,8 +28,7 @@ from ..grad_names import EMPTY, GRAD, SCOPES, ZERO
 from ..static.backward.grad_ops import Plan, plan_of
 from ..static.backward.passes import rename_writers
 from ..static.program import operator as static_operator
-from ..static.program.arguments import check_operator, several, slots_of
-from ..static.program.operator import bind_slots, op_info
+from ..static.program.operator import bind_slots, check_operator, op_info, several, slots_of
 from ..static.run.kernels import refused, run_grad_op, run_kernel
 
 Slots = dict[str, list[str]]

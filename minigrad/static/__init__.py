@@ -26,7 +26,7 @@ from .program.program import Program, data, error_clip, parameter, program_guard
 from .program.variable import Variable
 from .program.verify import verify
 from .run.executor import Executor
-from .run.scope import Scope
+from .run.interpreter import Scope
 from .text.syntax import parse
 
 #: loaded on first use: name → module that holds it

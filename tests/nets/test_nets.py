@@ -12,7 +12,7 @@ from minigrad.errors import ProgramError
 from minigrad.nets.backward import names, places
 from minigrad.primitives.registry import RuleError
 from minigrad.static import net
-from minigrad.static.run.scope import Scope as ExecutorScope
+from minigrad.static.run.interpreter import Scope as ExecutorScope
 from tests.viz.measured import measured
 from tests.viz.needs import needs_layout
 

@@ -17,9 +17,8 @@ from ...gc_paused import gc_paused
 from ...grad_names import GradNames, free_names
 from ...ops.shape import fits
 from ...primitives.arguments import as_list
-from ..program.arguments import names_of
 from ..program.block import Block
-from ..program.operator import Operator, Ops, op_info
+from ..program.operator import Operator, Ops, names_of, op_info
 from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable
 from .grad_ops import (

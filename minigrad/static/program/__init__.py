@@ -2,7 +2,6 @@
 
 program, block, operator, variable    what a program is made of; data and parameters; types of operators
 names                                 ``w@GRAD`` and its kin
-arguments                             what users pass as names; operators given slot by slot
 infer                                 shapes and dtypes, by running kernels on values without memory
 control_flow                          cond, while, static_rnn and what is made of them
 verify                                the rules every program obeys

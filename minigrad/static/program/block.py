@@ -10,9 +10,8 @@ from ...errors.other_libraries import TABLES, missing
 from ...grad_names import EMPTY
 from ...primitives.arguments import Args, Attrs, Slots
 from ...primitives.registry import Primitive
-from .arguments import check_operator, slots_of
 from .infer import infer_outputs
-from .operator import Operator, bind_slots, op_info
+from .operator import Operator, bind_slots, check_operator, op_info, slots_of
 from .variable import ShapeOf, Variable, check_name
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from copy import deepcopy
 from typing import Any
 
 from ...errors import wrong
-from .arguments import names_of
 from .block import Block
-from .operator import Operator, Ops
+from .operator import Operator, Ops, names_of
 from .program import Program
 from .variable import Variable
 from .verify import verify

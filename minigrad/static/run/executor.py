@@ -18,12 +18,11 @@ from ...errors import MinigradError, did_you_mean, wrong
 from ...grad_names import CONSTANT
 from ...ops.shape import Array, DType, Shape
 from ...primitives.arguments import Args, ByName
-from ..program.arguments import name_of, names_of, several
+from ..program.operator import name_of, names_of, several
 from ..program.program import Program
 from ..program.variable import Variable
-from .interpreter import Run
+from .interpreter import Record, Run, Scope, outer_reads
 from .limits import MEMORY, STEP_LIMIT
-from .scope import Record, Scope, outer_reads
 
 
 class Executor:

@@ -12,9 +12,8 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import AnomalyError, MinigradError, ProgramError
-from minigrad.static.run.interpreter import Run
+from minigrad.static.run.interpreter import Run, Scope
 from minigrad.static.run.limits import HELD
-from minigrad.static.run.scope import Scope
 
 X = np.arange(6.0).reshape(2, 3)
 
