@@ -35,28 +35,22 @@ def remembered_values(nodes: Collection[Node], replay: bool = False) -> Iterator
 
     ``replay``: functions of the user's do not run, but give once more what they gave.
     """
-    own = [n for n in nodes if isinstance(n, FunctionNode)] if replay else []
     if not all(_knows(n, replay) for n in nodes):
         yield False
         return
-    freed = [n for n in nodes if n.freed]
-    hooked = [n for n in nodes if n.hooks is not None]  # their saved values may be packed
-    packed = [(n, slot, getattr(n, slot)) for n in hooked for slot in n.saved_slots]
+    changes: list[tuple[Any, str, Any]] = [(n, "freed", False) for n in nodes]
+    if replay:
+        changes += [(n, "replayed", True) for n in nodes if isinstance(n, FunctionNode)]
+    for node in (n for n in nodes if n.hooks is not None):  # their saved values may be packed
+        changes += [(node, slot, unpack(getattr(node, slot))) for slot in node.saved_slots]
+    before = [(at, name, getattr(at, name)) for at, name, _ in changes]
     try:
-        for node in freed:
-            node.freed = False
-        for function in own:
-            function.replayed = True
-        for node, slot, value in packed:
-            setattr(node, slot, unpack(value))
+        for at, name, value in changes:
+            setattr(at, name, value)
         yield True
     finally:
-        for node in freed:
-            node.freed = True
-        for function in own:
-            function.replayed = False
-        for node, slot, value in packed:
-            setattr(node, slot, value)
+        for at, name, value in before:
+            setattr(at, name, value)
 
 
 def _knows(node: Node, replay: bool) -> bool:
