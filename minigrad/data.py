@@ -65,10 +65,8 @@ def split(data: Labelled, *, held_back: float = 0.2, seed: int = 0) -> tuple[Lab
     order = np.random.default_rng(seed).permutation(len(data.labels))
     first = round(held_back * len(order))
     test, train = order[:first], order[first:]
-    return (
-        Labelled(data.images[train], data.labels[train]),
-        Labelled(data.images[test], data.labels[test]),
-    )
+    parts = [Labelled(data.images[part], data.labels[part]) for part in (train, test)]
+    return parts[0], parts[1]
 
 
 # -- text ----------------------------------------------------------------------------------------

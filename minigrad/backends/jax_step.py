@@ -319,9 +319,7 @@ class BuiltJax:
         if not isinstance(error, jax.errors.JAXTypeError | jax.errors.JAXIndexError):
             return error
         op: Any = self.whole.op
-        what = (
-            f"{op.type} needs values that JAX does not know when it traces: a mask as an index, say"
-        )
+        what = f"{op.type} needs values that JAX does not know when it traces, such as a mask"
         advice = "mg.where(mask, x, 0.0), or run the program with static.Executor()"
         return ProgramError(told(what, advice, op.source_line))
 

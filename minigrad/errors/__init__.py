@@ -185,11 +185,8 @@ def source_line(filename: str, lineno: int) -> str:
     """One line of source as ``file:line: text``; only the file's own name, never the directory."""
     text = linecache.getline(filename, lineno).strip()
     text = text if len(text) <= 120 else text[:119] + "…"
-    short = (
-        "cell"
-        if "ipykernel" in filename or filename.startswith("<")
-        else os.path.basename(filename)
-    )
+    is_cell = "ipykernel" in filename or filename.startswith("<")
+    short = "cell" if is_cell else os.path.basename(filename)
     return f"{short}:{lineno}: {text}" if text else f"{short}:{lineno}"
 
 

@@ -141,9 +141,8 @@ def _title(function: Any, call: Any, args: tuple[Any, ...]) -> str:
         if owner and args and next(iter(inspect.signature(function).parameters), "") == "self":
             owner = [type(args[0]).__name__]
         return ".".join([*owner[-1:], name])
-    constructed = (
-        args and type(args[0]).__init__ is call
-    )  # not called by the constructor of a subclass
+    # or the constructor of a subclass called it
+    constructed = args and type(args[0]).__init__ is call
     return type(args[0]).__name__ if constructed else owner[-1]
 
 
@@ -185,22 +184,19 @@ def call_error(
     parameters = list(parameters)
     known = [p.partition("=")[0].lstrip("*") for p in parameters if p[:2] != "**"]
     most = known.index("") if "" in known else len(known)  # what stands behind a * has a name
-    advice = ""
+    advice = TABLES["too few values"].get(name, "") if missing or count else ""
     if unknown is not None and unknown in known:
-        what = f"got {unknown!r} twice, by position and by name"
+        what, advice = f"got {unknown!r} twice, by position and by name", ""
     elif unknown is not None:
         close = meant(unknown, known)
         advice = "" if close else instead(unknown, name)
         what = f"has no keyword {unknown!r}" + (f"; did you mean {close!r}?" if close else "")
     elif missing:
-        what, advice = f"needs {missing!r}", TABLES["too few values"].get(name, "")
+        what = f"needs {missing!r}"
     elif count > most:
         advice = TABLES["too many values"].get(name, "")
         what = f"takes at most {most} value{'s' * (most != 1)}, {count} {'was' if count == 1 else 'were'} given"
     else:
-        what, advice = (
-            f"needs {known[count]!r}",
-            TABLES["too few values"].get(name, "") if count else "",
-        )
+        what = f"needs {known[count]!r}"
     what = f"{name}() {what}\n  it is called as {name}({', '.join(parameters)})"
     return DTypeError(told(what, advice))

@@ -402,17 +402,16 @@ def _facts(saved: Mapping[str, Any]) -> str:
         array = as_array(value)
         if array.dtype.kind not in "fiub" or not array.size:
             continue
-        truth = array.dtype.kind == "b"
+        truth, ends = array.dtype.kind == "b", []
         with np.errstate(all="ignore"):
             counts = {"False": array == 0} if truth else {
                 "NaN": np.isnan(array), "infinite": np.isinf(array),
                 "0": array == 0, "negative": array < 0,
             }  # fmt: skip
-        ends = (
-            [] if truth else sorted({f"{v:.4g}": 0 for v in (array.min(), array.max())}, key=float)
-        )
+        if not truth:
+            ends = [" to ".join(dict.fromkeys(f"{v:.4g}" for v in (array.min(), array.max())))]
         told = [f"{int(v.sum())} of {array.size} are {k}" for k, v in counts.items() if v.any()]
-        facts.append(f"saved {name}: {', '.join([' to '.join(ends)] * bool(ends) + told)}")
+        facts.append(f"saved {name}: {', '.join(ends + told)}")
     return "; ".join(facts)
 
 

@@ -294,12 +294,11 @@ class Case:
     def _twin(self, x: Any, graph: TorchGraph) -> tuple[str, str] | None:
         """(what is the same, name) of a leaf in the graph that could be mistaken for this tensor."""
         for n, t in self.tensors.items():
-            if id(t) in graph.leaves and storage(x) and storage(t) == storage(x):
+            if id(t) not in graph.leaves or (t.shape, t.dtype) != (x.shape, x.dtype):
+                continue
+            if storage(x) and storage(t) == storage(x):
                 return "it shares its memory with", n
-            same = (
-                id(t) in graph.leaves and t.numel() > 1 and (t.shape, t.dtype) == (x.shape, x.dtype)
-            )
-            if same and bool((t == x).all()):
+            if t.numel() > 1 and bool((t == x).all()):
                 return "its numbers are a copy of", n
         return None
 

@@ -71,9 +71,7 @@ def _parts(x: Any) -> list[Any]:
 
 def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
     if output is not None and not isinstance(output, Tensor):
-        what = (
-            f"the output to explain {x.name or 'a Tensor'} from is a Tensor, not {describe(output)}"
-        )
+        what = f"the output to explain {name} from is a Tensor, not {describe(output)}"
         raise refusal(what, "mg.why(x, y)", DTypeError)
     if x._node is None:
         return Explanation(name, reason=no_graph_reason(x))

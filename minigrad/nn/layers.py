@@ -291,10 +291,8 @@ class Sequential(Module):
 
 def _no_layer(layer: Any) -> MinigradError:
     """The error for what can stand in no row of layers."""
-    shown, advice = (
-        describe(layer),
-        "Sequential(*layers) of a list; mg.relu, not mg.relu(x): it will be called on what comes in",
-    )
+    shown = describe(layer)
+    advice = "Sequential(*layers) of a list; mg.relu, not mg.relu(x): it will be called later"
     if isinstance(layer, type):
         shown, advice = f"the class {layer.__name__}", f"{layer.__name__}(), a layer of it"
     return refusal(f"Sequential holds modules and functions, not {shown}", advice)

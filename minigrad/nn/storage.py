@@ -52,10 +52,8 @@ def save(state: Module | Mapping[str, Any], path: str | Path) -> None:
     arrays = {name: _numbers(name, value) for name, value in values.items()}
     if ending == ".npz":
         with replacing(path) as file, zipfile.ZipFile(file, "w") as whole:
-            for (
-                name,
-                array,
-            ) in arrays.items():  # open() knows no date: the same state, the same bytes
+            for name, array in arrays.items():
+                # open() knows no date: the same state, the same bytes
                 with whole.open(name + ".npy", "w", force_zip64=True) as place:
                     np.lib.format.write_array(place, array, allow_pickle=False)
     else:
