@@ -147,20 +147,17 @@ class Symbol(NDArrayOperatorsMixin):
         places = np.arange(self.size).reshape(self.shape)[index]
         if places.size == self.size and (places.ravel() == np.arange(self.size)).all():
             return self.reshape(places.shape)
-        part = self._sliced(parts).reshape(places.shape)
+        part = self._sliced(places).reshape(places.shape)
         return part.shows(lambda value: self.__setitem__(index, value))
 
-    def _sliced(self, parts: tuple[Any, ...]) -> Symbol:
-        """Numbers and slices, axis by axis; axes stay."""
-        real = [p for p in parts if p is not None]
-        rest = [slice(None)] * (self.ndim - len([p for p in real if p is not Ellipsis]))
-        at = real.index(Ellipsis) if Ellipsis in real else len(real)
+    def _sliced(self, places: Any) -> Symbol:
+        """What numbers and slices leave of each axis; all axes stay."""
         part = self
-        for axis, index in enumerate([*real[:at], *rest, *real[at + 1 :]]):
-            rows = np.arange(self.shape[axis])[index].reshape(-1)
-            if not np.array_equal(rows, np.arange(self.shape[axis])):
+        for axis, found in enumerate(np.unravel_index(places.ravel(), self.shape)):
+            rows = list(dict.fromkeys(found.tolist()))
+            if rows != list(range(self.shape[axis])):
                 shape = (*part.shape[:axis], len(rows), *part.shape[axis + 1 :])
-                part = part.node("Gather", rows, shape=shape, axis=axis)
+                part = part.node("Gather", _ints(rows), shape=shape, axis=axis)
         return part
 
     def __setitem__(self, index: Any, value: Any) -> None:
