@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from ..atomic import gc_paused
 from ..errors import MinigradError, ProgramError, describe, did_you_mean, refusal, user_line
-from ..gc_paused import gc_paused
 from ..ops.shape import Shape
 from ..static.program.operator import names_of
 from ..static.program.program import Program

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..atomic import replacing
-from ..gc_paused import gc_paused
+from ..atomic import gc_paused, replacing
 from .adapters.names import Names, caller_variables
 from .fold.fold import View, found_ops
 from .graph.graph import Graph

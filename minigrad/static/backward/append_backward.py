@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from ...atomic import gc_paused
 from ...errors import describe, wrong
-from ...gc_paused import gc_paused
 from ...grad_names import GradNames, free_names
 from ...ops.shape import fits
 from ...primitives.arguments import as_list
