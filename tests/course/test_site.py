@@ -154,8 +154,7 @@ def test_pictures_are_laid_out_by_the_page_where_there_is_one(monkeypatch):
         asked.append((source, form))
         return f'<svg font-family="{source}"/>' if form == "svg" else None
 
-    monkeypatch.setattr(layout, "ENGINES", ("viz.js",))
-    monkeypatch.setitem(layout._FOUND, "viz.js", lambda: True)
+    monkeypatch.setattr(layout, "ENGINES", ((lambda: True, layout._by_page),))
     monkeypatch.setitem(sys.modules, "minigrad_viz", SimpleNamespace(render=render))
     assert layout.available()
     assert layout.layout(FONT) == f'<svg font-family="{FONT}"/>'.encode()

@@ -251,6 +251,7 @@ class Drawing:
         alone = text if value is None and single else number_text(value)
         optional = getattr(getattr(node, "primitive", None), "optional", ())
         absent = slot in optional or slot not in slots_of(node, len(self.walk.next(node)))
+        absent = absent or torch_facts.is_absent(node, slot)
         if value is None and not text and absent:
             return None
         if alone and not name:  # a number is called by its value

@@ -18,7 +18,6 @@ def of_torch(roots: Iterable[Any], names: Names, values: bool | str = True) -> D
     names.also(tensor_names(names.variables))
     drawing = Drawing(roots, names, values)
     _tell_shapes(drawing)
-    _leave_out_what_is_not_there(drawing)
     unknown = {title_of(n) for n in drawing.walk.order if not has_formula(n)}
     if unknown:
         drawing.graph.notes.append(f"no formula is known of {', '.join(sorted(unknown)[:6])}")
@@ -32,20 +31,6 @@ def _tell_shapes(drawing: Drawing) -> None:
         if key[0] == "tensor" and not node.lines:
             about = key[1]._input_metadata[key[2]]
             node.lines = (f"{format_shape(about.shape)} {str(about.dtype).removeprefix('torch.')}",)
-
-
-def _leave_out_what_is_not_there(drawing: Drawing) -> None:
-    """A convolution without bias has a slot for it all the same."""
-    gone = set()
-    for fn in drawing.walk.order:
-        for name, value in drawing.inputs.get(fn, {}).items():
-            sizes = getattr(fn, f"_saved_{name}_sym_sizes_opt", True)
-            if value.kind == "data" and sizes in (None, (0,), ()):
-                gone.add(value.id)
-    graph = drawing.graph
-    graph.edges = [e for e in graph.edges if e.tail not in gone]
-    for name in gone:
-        del graph.nodes[name]
 
 
 def _frames(drawing: Drawing, modules: Mapping[str, Any]) -> None:

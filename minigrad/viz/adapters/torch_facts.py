@@ -105,6 +105,11 @@ def attributes(node: Any) -> dict[str, Any]:
     return {name: _signed(getattr(node, _SAVED + name)) for name in plain}
 
 
+def is_absent(node: Any, name: str) -> bool:
+    """Whether an input was not given: a convolution without bias has a slot for it all the same."""
+    return getattr(node, f"{_SAVED}{name}_sym_sizes_opt", True) in (None, (0,), ())
+
+
 def _signed(value: Any) -> Any:
     """A negative number that PyTorch hands out without its sign, as the index of ``x[-1]``."""
     return value - 2**64 if type(value) is int and value >= 2**63 else value

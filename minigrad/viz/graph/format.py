@@ -4,7 +4,6 @@ invisible.
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from typing import Any
@@ -227,13 +226,8 @@ def _statistics(array: np.ndarray[Any, Any]) -> str:
     if not np.isfinite(numbers).all():
         bad = int(numbers.size - np.isfinite(numbers).sum())
         return f"{bad} of {numbers.size} not finite"
-    mean = (
-        math.fsum(numbers.ravel().tolist()) / numbers.size
-        if numbers.size <= 10_000
-        else float(numbers.mean())
-    )
-    low, high = format_number(numbers.min()), format_number(numbers.max())
-    return f"min {low}, mean {format_number(mean)}, max {high}, ‖·‖ {norm(numbers):.3g}"
+    low, mean, high = map(format_number, (numbers.min(), numbers.mean(), numbers.max()))
+    return f"min {low}, mean {mean}, max {high}, ‖·‖ {norm(numbers):.3g}"
 
 
 # ---- Arrays for the details of a node, where every element can be pointed at ----

@@ -1,8 +1,8 @@
 """Where things stand: Graphviz in a child process, under a time limit.
 
-Three engines are tried: the libraries that the ``pygraphviz`` wheel carries (15 to 40 ms for a picture), in a worker
-that stays alive, and the ``dot`` program. Where Python runs in a browser, Viz.js does it in the page. With none of
-them there is no layout and the caller draws in text. No shell, no file name from a user.
+The libraries that the ``pygraphviz`` wheel carries (15 to 40 ms for a picture) run in a worker that stays alive.
+Where Python runs in a browser, Viz.js does it in the page. With neither there is no layout and the caller draws in
+text. No shell, no file name from a user.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import importlib
 import importlib.util
 import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -26,38 +25,23 @@ from typing import Any
 from ...atomic import replacing
 from ..graph.style import FONT
 
-ADVICE = (
-    "No layout engine found: `pip install pygraphviz`, or install Graphviz (the `dot` program), "
-    "for a drawn picture."
-)
+ADVICE = "No layout engine found: `pip install pygraphviz` for a drawn picture."
 TIME_LIMIT = 10.0  # seconds for one picture
 SIZE_LIMIT = 2_000_000  # characters of DOT
-#: in the order of preference; () switches layout off
-ENGINES: tuple[str, ...] = ("pygraphviz", "dot", "viz.js")
 SMALL_PNG = "png:cairo:gd"  # 256 colours: a third of the bytes
-FORMATS = ("svg", "png", "pdf", "plain", SMALL_PNG)
 
 
 def layout(source: str, form: str = "svg", limit: float | None = None) -> bytes | None:
-    """The picture of a DOT source as bytes, or None when no engine could make it in time.
-
-    Raises `ValueError` for a format that is not one of `FORMATS`.
-    """
-    if form not in FORMATS:
-        raise ValueError(f"unknown picture format {form!r}; known: {', '.join(FORMATS)}")
-    if len(source) > SIZE_LIMIT:
-        return None
-    for engine in ENGINES:
-        if _FOUND[engine]():
-            drawn = _ASK[engine](source, form, TIME_LIMIT if limit is None else limit)
-            if drawn is not None:
-                return drawn
+    """The picture of a DOT source as bytes, or None when no engine could make it in time."""
+    for found, ask in ENGINES if len(source) <= SIZE_LIMIT else ():
+        if found() and (drawn := ask(source, form, TIME_LIMIT if limit is None else limit)):
+            return drawn
     return None
 
 
 def available() -> bool:
     """Is there a layout engine on this machine?"""
-    return any(_FOUND[engine]() for engine in ENGINES)
+    return any(found() for found, _ in ENGINES)
 
 
 class _Worker:
@@ -129,22 +113,6 @@ def _exchange(process: subprocess.Popen[bytes], source: bytes, form: str) -> byt
     return made if not reply["problem"] else None
 
 
-def _by_program(source: str, form: str, limit: float) -> bytes | None:
-    """The ``dot`` program; the source goes to its standard input."""
-    try:
-        done = subprocess.run(
-            ["dot", "-Kdot", f"-T{form}"],
-            input=source.encode(),
-            capture_output=True,
-            check=True,
-            timeout=limit,
-            env=_environment(),
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout
-
-
 def _by_page(source: str, form: str, _limit: float) -> bytes | None:
     """Viz.js in the page that Python runs in; it knows the widths of the first font of our list."""
     page: Any = importlib.import_module("minigrad_viz")  # course/site.js registers it
@@ -189,15 +157,10 @@ def _font_settings(fonts: Path) -> Path:
     return settings
 
 
-_FOUND: dict[str, Callable[[], bool]] = {
-    "pygraphviz": _has_pygraphviz,
-    "dot": lambda: bool(sys.executable) and shutil.which("dot") is not None,
-    "viz.js": lambda: importlib.util.find_spec("minigrad_viz") is not None,
-}
 _WORKER = _Worker()
-_ASK: dict[str, Callable[[str, str, float], bytes | None]] = {
-    "pygraphviz": _WORKER.ask,
-    "dot": _by_program,
-    "viz.js": _by_page,
-}
+#: whether it is there, and what draws; in the order of preference
+ENGINES: tuple[tuple[Callable[[], bool], Callable[[str, str, float], bytes | None]], ...] = (
+    (_has_pygraphviz, _WORKER.ask),
+    (lambda: importlib.util.find_spec("minigrad_viz") is not None, _by_page),
+)
 atexit.register(_WORKER.close)
