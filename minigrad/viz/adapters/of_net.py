@@ -74,14 +74,14 @@ class NetSheet(Sheet):
         self.loop = owner is not None
         self.dropped: list[tuple[Any, Node]] = []
         self.written: set[str] = set()
-        self.read: set[str] = set()
+        self.reads: set[str] = set()
         self.wanted: set[str] = set()
 
     def draw(self) -> None:
         """Frames for nets, boxes for operators, in the order in which they run."""
         forward, backward = ([] if net is None else leaves(net) for net in self.nets)
         self.written = {name for op in forward for name in flat(op.outputs)}
-        self.read = {name for op in forward for name in flat(op.inputs)}
+        self.reads = {name for op in forward for name in flat(op.inputs)}
         self.wanted = {base(name) for op in backward for name in flat(op.outputs)}
         for side, net in zip(("forward", "backward"), self.nets, strict=True):
             self._side(side, [(net, None)] if net is not None else [])
@@ -94,7 +94,7 @@ class NetSheet(Sheet):
             region = parent if parent and not inner else self.net_frame(at, side, parent)
             stack.extend((op, region) for op in reversed(inner))
             if not hasattr(at, "ops"):
-                self.wiring.add(at, number, region, side)
+                self.add(at, number, region, side)
                 number += 1
             elif not inner:  # an empty net stands where a gradient is not wanted
                 made_for = getattr(at, "forward_op", None) or getattr(at, "forward", None)
@@ -125,7 +125,7 @@ class NetSheet(Sheet):
         if self.owner is not None:
             return ("data", "shared") if self.shared(name) else ("value", "")
         if written:
-            return ("value", "") if name in self.read else ("output", "")
+            return ("value", "") if name in self.reads else ("output", "")
         return ("leaf" if name in self.wanted or None in self.nets else "data"), ""
 
     def gradient(self, name: str, written: bool) -> tuple[str, str]:
@@ -143,8 +143,8 @@ class NetSheet(Sheet):
     def finish(self) -> None:
         """What enters or leaves the whole net stands in the outermost frame."""
         super().finish()
-        for node in (n for nodes in self.wiring.versions.values() for n in nodes):
-            if node.id not in self.wiring.writer or node.kind in ("output", "leaf_gradient"):
+        for node in (n for nodes in self.versions.values() for n in nodes):
+            if node.id not in self.writer or node.kind in ("output", "leaf_gradient"):
                 node.region = next(reversed(self.graph.around(node.region)), None)
 
     def shared(self, name: str) -> bool:

@@ -77,7 +77,7 @@ class BlockSheet(Sheet):
             role = getattr(op, "role", "forward")
             backward = self.backward or role == "backward" or makes_gradients(op)
             part = "backward" if backward else "optimize" if role == "optimize" else "forward"
-            placed = self.wiring.add(op, number, self.region(part), part)
+            placed = self.add(op, number, self.region(part), part)
             placed.node.data["place"] = (self.block.idx, number)
             for name, value in self.facts.written_by.get((self.block.idx, number), {}).items():
                 if name in placed.outs:
@@ -117,9 +117,9 @@ class BlockSheet(Sheet):
         if self.owner is not None and self.regions:
             label = next(iter(self.regions.values())).label
             self.owner.node.data.setdefault("holds", {})[self.block.idx] = label
-        for name, nodes in self.wiring.versions.items() if self.loop else ():
+        for name, nodes in self.versions.items() if self.loop else ():
             first, last = nodes[0], nodes[-1]
-            from_outside = first.id not in self.wiring.writer
+            from_outside = first.id not in self.writer
             if first is not last and from_outside:
                 self.went_round(last, first)
             elif not self.backward and not from_outside and name not in self.block.vars:
@@ -190,12 +190,12 @@ def _not_run(facts: Facts, sheet: Any) -> None:
     entered = sheet.block.idx in facts.entered
     for region in sheet.regions.values() if not entered else ():
         region.label += ": did not run"
-    for placed in sheet.wiring.placed:
+    for placed in sheet.placed:
         if placed.node.data["place"] not in facts.written_by:
             for node in (placed.node, *placed.outs.values()):
                 node.state = "pending"
-    for node in (n for nodes in sheet.wiring.versions.values() for n in nodes):
-        if not entered and node.id not in sheet.wiring.writer:
+    for node in (n for nodes in sheet.versions.values() for n in nodes):
+        if not entered and node.id not in sheet.writer:
             node.state = "pending"
 
 

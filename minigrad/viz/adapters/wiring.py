@@ -2,7 +2,7 @@
 
 An operator says ``inputs`` and ``outputs`` as ``{slot: [names]}``.  Drawn, a name is one node *per
 version*: each write makes the next version, a read takes the version that is current then.  One
-`Wiring` is one name space: a block, a net, a step net.
+`Sheet` is one name space: a block, a net, a step net.
 
 Vocabulary
     base        the name a gradient belongs to: ``w`` for ``w@GRAD``, ``w@GRAD@RENAME@1``
@@ -11,7 +11,7 @@ Vocabulary
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from textwrap import wrap
 from typing import Any
@@ -36,21 +36,71 @@ class Placed:
     outs: dict[str, Node] = field(default_factory=dict)
 
 
-#: (name, whether an op writes it) -> (kind, the value if it is shown, a few words, tooltip)
-Look = Callable[[str, bool], tuple[str, tuple[Any, ...], str, str]]
+class Sheet:
+    """One name space, a block or a net, as it is drawn: its nodes are made in the order in which its
+    operators stand.
 
+    ``owner`` is the operator that holds it, ``attr`` what it is to that operator; the first sheet holds
+    both sides of the whole.
+    """
 
-class Wiring:
-    """The nodes of one name space, made in the order in which its operators stand."""
+    kind = ""  # what several of them are called
 
-    def __init__(self, graph: Graph, look: Look) -> None:
-        self.graph, self.look = graph, look
+    def __init__(self, graph: Graph, owner: Placed | None = None, attr: str = "") -> None:
+        self.graph, self.owner, self.attr = graph, owner, attr
+        self.backward = owner is not None and owner.backward
+        self.loop = False  # its operators run several times
         self.current: dict[str, Node] = {}
         self.versions: dict[str, list[Node]] = {}
         self.writer: dict[str, Placed] = {}  # node id -> who wrote it
         # node id -> regions of the ops that touch it
         self.touched: dict[str, list[str | None]] = {}
         self.placed: list[Placed] = []
+
+    # -- what blocks and nets say of themselves
+
+    def draw(self) -> None:
+        """Its operators, in the order in which they run."""
+        raise NotImplementedError
+
+    def look(self, name: str, written: bool) -> tuple[str, tuple[Any, ...], str, str]:
+        """Kind, value if it is shown, words and tooltip of a name."""
+        raise NotImplementedError
+
+    def inside(self, placed: Placed) -> Iterator[Sheet]:
+        """The sheets of what an operator holds."""
+        raise NotImplementedError
+
+    def frame(self, label: str, side: str) -> Region:
+        """The frame of one of its sides."""
+        holder = None if self.owner is None else self.owner.node.id
+        return self.graph.region(label, side=side, holder=holder, strong=holder is not None)
+
+    def handed_over(self) -> Iterable[tuple[str, str]]:
+        """(name at the end of a step, name at the start of the next), where the loop says so."""
+        return ()
+
+    def shared(self, name: str) -> bool:
+        """Whether every step finds the same value under a name that none writes."""
+        raise NotImplementedError
+
+    def went_round(self, end: Node, start: Node) -> None:
+        """One value that a step hands on to the next."""
+        add_word(end, "before the step" if self.backward else "next")
+        if self.backward:
+            add_word(start, "after the step")
+        label = "previous step" if self.backward else "next step"
+        self.graph.edge(end, start, "loop", label=label)
+
+    def join(self) -> None:
+        """The line from the operator to what it holds, and the values that go round in it."""
+        placed, versions = self.placed, self.versions
+        if self.owner is not None and placed:
+            first = [*placed[0].ins.values(), placed[0].node][0]
+            self.graph.edge(self.owner.node, first, "sub_block")
+        for end, start in self.handed_over() if self.loop else ():
+            if end in versions and start in versions and end != start:
+                self.went_round(versions[end][-1], versions[start][0])
 
     # -- values
 
@@ -222,7 +272,7 @@ def by_names(g: Placed, writers: dict[str, list[Placed]]) -> Placed | None:
     return None
 
 
-def link_rest(graph: Graph, forward: Wiring, backward: Wiring) -> None:
+def link_rest(graph: Graph, forward: Sheet, backward: Sheet) -> None:
     """The gradients that no grad op reads or writes directly: sums of parts, given seeds."""
     for name, nodes in backward.versions.items():
         last = nodes[-1]
@@ -378,68 +428,7 @@ def op_words(op: Any) -> str:
     return f"{outs} = {op.type}({ins})" if outs else f"{op.type}({ins})"
 
 
-# ---- Sheets: operators on paper.  A sheet is one name space, a block or a net; the first one holds both sides of the
-# whole; what an operator holds (the body of a loop, a branch, a step net) is a sheet of its own.  Sheets say what
-# their operators are, and how names look; here they are drawn and joined.
-
-
-class Sheet:
-    """One name space; ``owner`` is the operator that holds it, ``attr`` what it is to that operator."""
-
-    kind = ""  # what several of them are called
-
-    def __init__(self, graph: Graph, owner: Placed | None = None, attr: str = "") -> None:
-        self.graph, self.owner, self.attr = graph, owner, attr
-        self.wiring = Wiring(graph, self.look)
-        self.backward = owner is not None and owner.backward
-        self.loop = False  # its operators run several times
-
-    def draw(self) -> None:
-        """Its operators, in the order in which they run."""
-        raise NotImplementedError
-
-    def look(self, name: str, written: bool) -> tuple[str, tuple[Any, ...], str, str]:
-        """Kind, value if it is shown, words and tooltip of a name."""
-        raise NotImplementedError
-
-    def inside(self, placed: Placed) -> Iterator[Sheet]:
-        """The sheets of what an operator holds."""
-        raise NotImplementedError
-
-    def frame(self, label: str, side: str) -> Region:
-        """The frame of one of its sides."""
-        holder = None if self.owner is None else self.owner.node.id
-        return self.graph.region(label, side=side, holder=holder, strong=holder is not None)
-
-    def finish(self) -> None:
-        """All its operators are drawn: values get their frames, versions their words."""
-        self.wiring.finish()
-
-    def handed_over(self) -> Iterable[tuple[str, str]]:
-        """(name at the end of a step, name at the start of the next), where the loop says so."""
-        return ()
-
-    def shared(self, name: str) -> bool:
-        """Whether every step finds the same value under a name that none writes."""
-        raise NotImplementedError
-
-    def went_round(self, end: Node, start: Node) -> None:
-        """One value that a step hands on to the next."""
-        add_word(end, "before the step" if self.backward else "next")
-        if self.backward:
-            add_word(start, "after the step")
-        label = "previous step" if self.backward else "next step"
-        self.graph.edge(end, start, "loop", label=label)
-
-    def join(self) -> None:
-        """The line from the operator to what it holds, and the values that go round in it."""
-        placed, versions = self.wiring.placed, self.wiring.versions
-        if self.owner is not None and placed:
-            first = [*placed[0].ins.values(), placed[0].node][0]
-            self.graph.edge(self.owner.node, first, "sub_block")
-        for end, start in self.handed_over() if self.loop else ():
-            if end in versions and start in versions and end != start:
-                self.went_round(versions[end][-1], versions[start][0])
+# ---- all of it: a sheet, and what its operators hold ---------------------------------------------
 
 
 def drawn(kind: str, first: Sheet, dropped: Iterable[tuple[Any, Node]]) -> list[Sheet]:
@@ -449,7 +438,7 @@ def drawn(kind: str, first: Sheet, dropped: Iterable[tuple[Any, Node]]) -> list[
     sheets, graph = [first], first.graph
     for sheet in sheets:  # grows while it is walked
         sheet.draw()
-        for placed in sheet.wiring.placed:
+        for placed in sheet.placed:
             held = [*sheet.inside(placed)]
             placed.node.bold = bool(held)
             sheets += held
@@ -457,7 +446,7 @@ def drawn(kind: str, first: Sheet, dropped: Iterable[tuple[Any, Node]]) -> list[
         sheet.finish()
         sheet.join()
     _mirror(graph, sheets, dropped)
-    every = [p for sheet in sheets for p in sheet.wiring.placed]
+    every = [p for sheet in sheets for p in sheet.placed]
     grads = sum(p.backward for p in every)
     counts = [f"{len(every) - grads} ops"]
     counts += [f"{grads} grad ops"] if grads or kind == "Program" else []
@@ -468,7 +457,7 @@ def drawn(kind: str, first: Sheet, dropped: Iterable[tuple[Any, Node]]) -> list[
 
 def _mirror(graph: Graph, sheets: list[Sheet], dropped: Iterable[tuple[Any, Node]]) -> None:
     """Link each grad op and each gradient with its twin."""
-    every = [p for sheet in sheets for p in sheet.wiring.placed]
+    every = [p for sheet in sheets for p in sheet.placed]
     backward = [p for p in every if p.backward]
     forward = {id(p.op): p for p in every if p.node.side == "forward"}
     for op, node in dropped:
@@ -482,7 +471,7 @@ def _mirror(graph: Graph, sheets: list[Sheet], dropped: Iterable[tuple[Any, Node
             owner = found.get(sheet.owner.node.id)
             partner = held.get((owner.node.id, sheet.attr)) if owner is not None else None
         if partner is not None:
-            link_rest(graph, partner.wiring, sheet.wiring)
+            link_rest(graph, partner, sheet)
         if partner is not None and sheet.loop and sheet.backward:
             _add_over_steps(graph, partner, sheet)
 
@@ -490,9 +479,9 @@ def _mirror(graph: Graph, sheets: list[Sheet], dropped: Iterable[tuple[Any, Node
 def _add_over_steps(graph: Graph, forward: Sheet, backward: Sheet) -> None:
     """Gradients of what every step reads and none writes are added up over the steps."""
     added: set[str] = set()
-    for name, nodes in backward.wiring.versions.items():
-        read = forward.wiring.versions.get(base(name), [])
-        only_read = len(read) == 1 and read[0].id not in forward.wiring.writer
+    for name, nodes in backward.versions.items():
+        read = forward.versions.get(base(name), [])
+        only_read = len(read) == 1 and read[0].id not in forward.writer
         if is_gradient(name) and len(nodes) == 1 and only_read and forward.shared(base(name)):
             nodes[0].kind = "renamed"
             add_word(nodes[0], "+= over steps")

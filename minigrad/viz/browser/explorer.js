@@ -53,9 +53,9 @@ function render({ model, el }) {
       if (anew) group.classList.remove("mg-here");
       if (here || within) hits.push({ id, within });
     }
-    const folded = hits.reduce((sum, hit) => sum + hit.within, 0), drawn = hits.filter((hit) => !hit.within).length, more = shown.cut ? ", or more" : "";
-    const counts = [drawn && matches(drawn), folded && `${matches(folded)} in folded boxes${more}`];
-    told.textContent = !wanted ? "" : counts.filter(Boolean).join(", ") || `no match${more}`;
+    const folded = hits.reduce((sum, hit) => sum + hit.within, 0), drawn = hits.filter((hit) => !hit.within).length;
+    const counts = [drawn && matches(drawn), folded && `${matches(folded)} in folded boxes`];
+    told.textContent = !wanted ? "" : counts.filter(Boolean).join(", ") || "no match";
     next.disabled = !hits.length;
     root.classList.toggle("mg-searching", Boolean(wanted));
     if (anew) at = -1;

@@ -90,9 +90,6 @@ def _small(graph: Graph, ways: Iterable[list[Segment]], most: int) -> list[Segme
 # ---- What is opened in a folded picture ----
 
 
-MOST_NAMES = 20_000  # that a page without a kernel can search
-
-
 class View:
     """A graph, folded, with what was opened in it: ``graph`` is what is shown.
 
@@ -148,17 +145,13 @@ class View:
         other = copy.copy(self)
         return other, other.open(name)
 
-    def index(self) -> tuple[dict[str, list[str]], bool]:
-        """The names inside each box, and whether some were left out."""
-        left, cut = MOST_NAMES, False
-        made = {}
-        for name in self.folds():
-            members = self.graph.nodes[name].data["members"]
-            every = list(dict.fromkeys(_called(self.whole.nodes[m]) for m in members))
-            cut |= len(every) > left
-            made[name] = every[:left]
-            left -= len(made[name])
-        return made, cut
+    def index(self) -> dict[str, list[str]]:
+        """The names inside each box."""
+        inside = {name: self.graph.nodes[name].data["members"] for name in self.folds()}
+        return {
+            name: list(dict.fromkeys(_called(self.whole.nodes[m]) for m in members))
+            for name, members in inside.items()
+        }
 
     def open(self, name: str) -> str:
         """Show what is inside a box, in full if that is little, else in smaller boxes; says what it did."""

@@ -161,8 +161,7 @@ def drawings(view: View, draw: Draw) -> list[dict[str, Any]]:
         svg = draw(each)
         if svg is None and shown:
             break
-        names, cut = each.index()
-        shown.append(_shown(each, svg, message=message) | {"index": names, "cut": cut})
+        shown.append(_shown(each, svg, message=message) | {"index": each.index()})
     for (each, _), facts in zip(views, shown, strict=False):
         leads = {box: number.get(each.inside(box), len(shown)) for box in facts["folds"]}
         facts["opens"] = {box: n for box, n in leads.items() if n < len(shown)}
