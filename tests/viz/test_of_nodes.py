@@ -146,7 +146,6 @@ def test_links_broken_by_a_function_used_twice_are_drawn_as_they_are():
     a.name, y.name = "a", "y"
     graph = of_links([y], Names())
     assert ends(graph, "flow") == [("Square", "y"), ("a", "Square")]
-    assert ends(graph, "ref") == [("Square", "a")]  # a's creator no longer knows it
     assert "x" not in {n.name for n in graph.nodes.values()}
     assert draw(y).svg is not None or not layout.available()
 
@@ -193,7 +192,6 @@ def test_a_second_backward_call_of_a_function_is_a_second_node():
         f.backward(np.array(1.0))
     graph = draw(run, names={"y": y}).graph
     assert len(kinds(graph, "grad_op")) == 2
-    assert "called again" in kinds(graph, "grad_op")[1].lines
     assert len({n.twin for n in kinds(graph, "grad_op")}) == 1
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..fold.fold import FULL
-from ..graph.format import NOT_YET, explain_value, shorten, unwrap
+from ..graph.format import explain_value, shorten, unwrap
 from ..graph.graph import Graph, Node, in_order
 from . import torch_facts
 from .follow import follow
@@ -139,9 +139,6 @@ class Drawing:
                 "no grad_fn: nothing was computed from something that requires a gradient"
             )
             del self.graph.regions["r1"]
-        ran = any(n.kind == "accumulate" and n.twin and _known(n) for n in self.nodes.values())
-        if ran and any(not _known(n) for n, _ in self.gradients.values()):
-            self.graph.notes.append(f"— is not known: {_BETWEEN}")
 
     def _look_back(self) -> None:
         """What is still known of the forward pass and of the last backward."""
@@ -415,10 +412,6 @@ class Drawing:
                 self.graph.edge(gradient, here, "grad", carries=grad)
         for tensor in self.saved_by(node):
             self.graph.edge(tensor, here, "saved")
-
-
-def _known(gradient: Node) -> bool:
-    return not any(NOT_YET in line for line in gradient.lines)
 
 
 # ---- What the nodes of a grad_fn graph tell about themselves, and the order of the walk ----

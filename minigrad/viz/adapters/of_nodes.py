@@ -59,7 +59,6 @@ def of_links(roots: Iterable[Any], names: Names) -> Graph:
         if getattr(root, "creator", None) is None:
             drawing.value(root)
     drawing.forward(calls)
-    drawing.creators()
     drawing.backward([back_of(call) for call in reversed(calls)])
     return drawing.finished()
 
@@ -173,7 +172,6 @@ class Drawing:
         self.variables: dict[int, Any] = {}  # keeps every variable alive while its id is a key
         self.nodes: dict[int, Node] = {}  # by id of the variable
         self.ops: dict[int, Node] = {}  # by id of the call
-        self.functions: dict[int, Node] = {}  # by id of the function object
         self.gradients: dict[int, Node] = {}  # by id of the variable
         self.arrives: dict[int, Node] = {}  # the same, or the place where several meet
 
@@ -215,22 +213,12 @@ class Drawing:
                 lines=formula.lines() if formula else (),
                 tooltip=f"the function object {called}" if called not in ("", name) else "",
             )
-            self.ops[id(call)] = self.functions[id(call.function)] = op
+            self.ops[id(call)] = op
             for node in inputs:
                 self.graph.edge(node, op)
             for variable in call.outputs:
                 made = self.value(variable, made=True)
                 self.graph.edge(op, made, "weak" if call.weak else "flow")
-
-    def creators(self) -> None:
-        """A creator that does not know its output: one function object used twice, or an output
-        that is gone.
-        """
-        joined = {(e.tail, e.head) for e in self.graph.edges}
-        for key, node in self.nodes.items():
-            op = self.functions.get(id(getattr(self.variables[key], "creator", None)))
-            if op is not None and (op.id, node.id) not in joined:
-                self.graph.edge(op, node, "ref", label="creator")
 
     # -- backward
 
@@ -276,7 +264,6 @@ class Drawing:
         call, twin = back.call, self.ops.get(id(back.call))
         slots = slots_of(back)
         inside = said(slots)
-        inside["lines"] += ("called again",) if twin is not None and twin.twin is not None else ()
         given = [f"gradient out: {explain_value(g)}" for g in back.gxs if g is not None]
         name = f"{type(call.function).__name__}.backward"
         op = self.node("grad_op", name, "backward", tooltip="\n".join(given), **inside)
