@@ -109,14 +109,14 @@ def own_numbers(holder: Any) -> dict[str, Any]:
 
 def input_names(function: Any) -> tuple[str, ...]:
     """The parameter names of ``forward``: what the inputs are called in formulas."""
-    return _parameters(getattr(type(function), "forward", None))[1:]
+    return parameters(getattr(type(function), "forward", None))[1:]
 
 
 @functools.lru_cache(maxsize=1024)
 def _read(method: Any, inputs: tuple[str, ...], name: str) -> Formula | None:
     """What a method returns; read once per method: where a class gets another one, that is read, too."""
     try:
-        own, *names = _parameters(method)
+        own, *names = parameters(method)
         known: dict[str, ast.expr] = {name: ast.Name(name) for name in names}
         known |= {f"{own}.inputs[{k}]": ast.Name(name) for k, name in enumerate(inputs)}
         known |= {f"{own}.input": ast.Name(name) for name in inputs[:1]}
@@ -141,7 +141,7 @@ def numbered(name: str, count: int) -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _parameters(method: Any) -> tuple[str, ...]:
+def parameters(method: Any) -> tuple[str, ...]:
     """The names of the parameters of a method; none where it takes any number of them."""
     try:
         parameters = list(inspect.signature(method).parameters.values())

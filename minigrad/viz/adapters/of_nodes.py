@@ -7,7 +7,6 @@ Both give calls: a function with its inputs and outputs, forward, and with its g
 
 from __future__ import annotations
 
-import inspect
 import weakref
 from collections import defaultdict
 from collections.abc import Iterable
@@ -18,7 +17,15 @@ from typing import Any
 from ..graph.format import explain_value, unwrap
 from ..graph.graph import Graph, Node, in_order
 from .follow import follow
-from .formula import LONGEST, backward_formula, forward_formula, input_names, numbered, own_numbers
+from .formula import (
+    LONGEST,
+    backward_formula,
+    forward_formula,
+    input_names,
+    numbered,
+    own_numbers,
+    parameters,
+)
 from .inside import Fields, Slot, meeting, operation, value
 from .names import Names
 from .watching import watch
@@ -153,10 +160,7 @@ def named_values(call: Call, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) 
 
 def named_gradients(function: Any, gys: tuple[Any, ...]) -> dict[str, Any]:
     """The gradients that go in, under the parameter names of ``backward``."""
-    code = getattr(inspect.unwrap(type(function).backward), "__code__", None)
-    if code is None:
-        return {}
-    return dict(zip(code.co_varnames[1 : code.co_argcount], gys, strict=False))
+    return dict(zip(parameters(type(function).backward)[1:], gys, strict=False))
 
 
 # ---- The drawing: variables and functions, and beside them the gradients and the calls of backward ----
