@@ -192,6 +192,7 @@ def test_a_second_backward_call_of_a_function_is_a_second_node():
         f.backward(np.array(1.0))
     graph = draw(run, names={"y": y}).graph
     assert len(kinds(graph, "grad_op")) == 2
+    assert "called again" in kinds(graph, "grad_op")[1].lines
     assert len({n.twin for n in kinds(graph, "grad_op")}) == 1
 
 

@@ -268,6 +268,7 @@ class Drawing:
         call, twin = back.call, self.ops.get(id(back.call))
         slots = slots_of(back)
         inside = said(slots)
+        inside["lines"] += ("called again",) if twin is not None and twin.twin is not None else ()
         given = [f"gradient out: {explain_value(g)}" for g in back.gxs if g is not None]
         name = f"{type(call.function).__name__}.backward"
         op = self.node("grad_op", name, "backward", tooltip="\n".join(given), **inside)

@@ -72,6 +72,7 @@ class Player:
     ``active``, ``done``) and takes back the texts that are not known yet.  `script` says so as plain
     data, and the player in the browser replays it.
 
+    >>> from minigrad.viz import Graph
     >>> g = Graph()
     >>> x, f = g.node("leaf", "x", lines=("3",)), g.node("op", "Square")
     >>> _ = g.edge(x, f), g.edge(f, g.node("output", "y", lines=("9",)))
