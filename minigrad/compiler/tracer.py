@@ -128,10 +128,10 @@ class Recorder:
         self.taken = way
 
     @contextmanager
-    def into(self, calls: list[Any], op: Any = None) -> Iterator[None]:
-        """What is recorded meanwhile goes into ``calls``, and belongs to ``op``."""
+    def into(self, calls: list[Any]) -> Iterator[None]:
+        """What is recorded meanwhile goes into ``calls``."""
         before = self.calls, self.op
-        self.calls, self.op = calls, op or self.op
+        self.calls = calls
         try:
             yield
         finally:
