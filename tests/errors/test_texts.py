@@ -15,7 +15,6 @@ from minigrad import nn, optim, static
 from minigrad.errors import MinigradError
 from minigrad.static.text.literals import from_plain
 from minigrad.viz.adapters.watching import watch
-from minigrad.viz.render.layout import layout
 from tests.pieces import leaf
 from tests.static.text.test_json import sample
 
@@ -320,7 +319,6 @@ PROGRAMS = {
 
 
 PICTURES = {
-    "unknown picture format": lambda: layout("digraph {}", "gif"),
     "watch needs classes": lambda: watch(3),
 }  # fmt: skip
 
