@@ -544,6 +544,13 @@ def _logaddexp(x: Any, y: Any) -> Any:
     return np.maximum(x, y) + np.log1p(np.exp(-far))
 
 
+def _arctan2(y: Any, x: Any) -> Any:
+    y, x = _alike(y, x)
+    turned = np.where(y < 0, -np.pi, np.pi).astype(np.result_type(y, x))
+    angle = np.arctan(y / x) + np.where(x < 0, turned, 0.0)
+    return np.where(np.logical_and(x == 0, y == 0), 0.0, angle)
+
+
 def _remainder(x: Any, y: Any) -> Any:
     x, y = _alike(x, y)
     if x.dtype.kind == "f":
@@ -571,6 +578,7 @@ COMPOSED: dict[str, Callable[..., Any]] = {
     "isinf": lambda x: np.equal(np.absolute(x), np.inf),
     "isnan": lambda x: np.not_equal(x, x),
     "logaddexp": _logaddexp,
+    "arctan2": _arctan2,
     "remainder": _remainder,
     "floor_divide": _floor_divide,
 }

@@ -416,11 +416,13 @@ class Case:
     def _not_updated(self, x: Any) -> str:
         """A note where no optimizer among the variables changes a leaf that has a gradient."""
         groups = [(n, g) for n, o in self.optimizers.items() for g in o.param_groups]
-        held = [(n, g) for n, g in groups if any(p is x for p in g["params"])]
-        if not groups or not x.is_leaf or any(g.get("lr") != 0 for _, g in held):
+        if not groups or not x.is_leaf:
             return ""
-        why = "not_updated" if held else "not_held"
-        holders = [n for n, _ in held] or [*self.optimizers]
+        rates = [(n, g.get("lr")) for n, g in groups if any(p is x for p in g["params"])]
+        if any(rate is None or rate != 0 for _, rate in rates):
+            return ""
+        why = "not_updated" if rates else "not_held"
+        holders = [n for n, _ in rates] or [*self.optimizers]
         return f"({because('it', why, optimizer=', '.join(holders)).reason})"
 
     def _alone(self, x: Any, name: str) -> Explanation:
