@@ -67,6 +67,8 @@ class Primitive(Arguments):
     formulas: dict[str, str] = field(default_factory=dict)  # input → its rule in school notation
     # shapes and dtypes, where running the kernel on stand-ins will not do
     infer: Function | None = None
+    # a Program's grad ops, where they are not `<type>_grad`
+    grad_maker: Function | None = None
     title: str = ""  # eager name of its node, without "Backward0": "Sum" for reduce_sum
     function: Any = None  # the public function: `mg.exp`
     node_class: Any = None  # of its nodes; the eager engine makes it with the first one
@@ -172,7 +174,7 @@ def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> An
 
     Options: ``type`` (its name in programs, the function's own by default), ``outputs`` (names, if there are several),
     ``list_output``, ``broadcasts``, ``view``, ``nondiff`` (inputs and outputs without gradient), ``infer``,
-    ``title``: those of `Primitive`.
+    ``grad_maker``, ``title``: those of `Primitive`.
     Returns the public function; its attribute ``grad`` takes the rules, ``primitive`` is the row of the table.
     In a notebook the cell may be run again: a function of ``__main__`` takes the place of its older version.
     Errors: `RuleError` if the type is taken, the kernel's parameters are not inputs-then-attrs, or for another option.

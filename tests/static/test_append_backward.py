@@ -274,11 +274,13 @@ def test_the_passes_can_be_looked_at_one_by_one():
     assert raw.output_names == ["w@GRAD", "w@GRAD"]
 
 
-def test_the_grad_op_of_a_list_makes_all_its_gradients():
+def test_the_grad_ops_of_lists_and_copies_are_forward_ops():
     lines = backward_of(lambda x, w, v: mg.add_n([w, v, w]).clone().sum())
     assert lines[2:] == [
-        "sum_0@GRAD = assign_grad(out_grad=assign_0@GRAD)",
-        "[w@GRAD@RENAME@0, v@GRAD, w@GRAD@RENAME@1] = sum_grad([w, v, w], out_grad=sum_0@GRAD)",
+        "sum_0@GRAD = assign(assign_0@GRAD)",
+        "w@GRAD@RENAME@0 = scale(sum_0@GRAD)",
+        "v@GRAD = scale(sum_0@GRAD)",
+        "w@GRAD@RENAME@1 = scale(sum_0@GRAD)",
         "w@GRAD = sum([w@GRAD@RENAME@0, w@GRAD@RENAME@1])",
     ]
 

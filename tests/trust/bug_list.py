@@ -465,6 +465,11 @@ STATIC = [
     ),
     *bugs(
         "static.backward.grad_ops",
+        (
+            "the second grad op of an operator reads what the first wrote",
+            "if len(grad_ops) == 1:",
+            "if grad_ops:",
+        ),
     ),
     *bugs(
         "static.backward.append_backward",

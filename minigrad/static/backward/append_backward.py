@@ -26,6 +26,7 @@ from .grad_ops import (
     control_grad_op,
     default_grad_op,
     expand_grad_op,
+    make_grad_ops,
     plain_primitive,
     without_unread,
 )
@@ -301,7 +302,7 @@ class BackwardJob:
         inputs = set(flow[0])
         info = op_info(op.type)
         if info.forward is not None and not info.is_grad:
-            return [default_grad_op(self.block, op, info.forward, flow, self.names)]
+            return make_grad_ops(self.block, op, info.forward, flow, have, self.names)
         if info.forward is not None:
             return expand_grad_op(self, op, inputs, have)
         return [control_grad_op(self, op, inputs, have)]

@@ -2,7 +2,8 @@
 
 The default maker reads everything off the gradient rules: the grad op of ``mul`` is ``mul_grad``,
 with an input slot for each name the rules of the *wanted* inputs read and an output slot for each
-wanted gradient.
+wanted gradient. A primitive may have a maker of its own (``grad_maker``) that reuses forward ops:
+the grad op of ``assign`` is ``assign``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ...errors import ProgramError, told
 from ...grad_names import EMPTY, GradNames, part, whole
 from ...ops.shape import Shape
 from ...primitives.arguments import Attrs, Names, Slots
-from ...primitives.registry import Primitive
+from ...primitives.registry import REGISTRY, Primitive
 from ..program.block import Block
 from ..program.infer import variables_of
 from ..program.operator import Operator, backward_op, find_info, op_info
@@ -43,7 +44,41 @@ GradName = Callable[[str], str]
 def plain_primitive(op_type: str) -> Any:
     """The primitive whose grad op is simply ``<type>_grad``; None for any other type of operator."""
     info = find_info(op_type)
-    return None if info is None or info.is_grad else info.forward
+    if info is None or info.is_grad or info.forward is None or info.forward.grad_maker is not None:
+        return None
+    return info.forward
+
+
+def make_grad_ops(
+    block: Block, op: Operator, p: Primitive, flow: Flow, have: Container[str], grads: GradNames
+) -> list[Operator]:
+    """The grad ops of one operator of a straight line, of primitive ``p``.
+
+    ``flow``: the inputs that want a gradient, and their slots; ``have``: the outputs whose gradient exists.
+    """
+    if p.grad_maker is not None:
+        grad_ops = p.grad_maker(block, op, set(flow[0]), have, grads.__getitem__)
+        if grad_ops is not None:
+            return _reading_first(list(grad_ops), op, grads)
+    return [default_grad_op(block, op, p, flow, grads)]
+
+
+def _reading_first(grad_ops: list[Operator], op: Operator, grads: GradNames) -> list[Operator]:
+    """Several grad ops of an operator that overwrites an input: all read the gradient of its result, which has the
+    name of what they write, from a copy that is made before them.
+    """
+    if len(grad_ops) == 1:
+        return grad_ops
+    copies = []
+    for name in {n: None for n in op.output_names if n in op.input_names}:
+        gradient = grads[name]
+        copy = part(gradient, op.type)
+        for grad_op in grad_ops:
+            for slot, names in grad_op.inputs.items():
+                grad_op.inputs[slot] = [copy if n == gradient else n for n in names]
+        slots_of_copy = {"x": [gradient]}, {"out": [copy]}
+        copies.append(Operator("assign", *slots_of_copy, {}, "backward", op))
+    return copies + grad_ops
 
 
 class Plan(NamedTuple):
@@ -104,6 +139,34 @@ def default_grad_op(
         else:
             outputs[slot] = [grads[n] if n in wanted else EMPTY for n in names]
     return Operator(kind, inputs, outputs, op.attrs, "backward", op)
+
+
+Made = list[Operator] | None
+
+
+def _grad(op: Operator, kind: str, source: list[str], out: list[str]) -> Operator:
+    grad_op = Operator(kind, {"x": source}, {"out": out}, {}, "backward", op)
+    grad_op.reads = ()
+    return grad_op
+
+
+def of_sum(
+    block: Block, op: Operator, wanted: set[str], have: Container[str], grad_name: GradName
+) -> Made:
+    """The gradient of every term is that of the sum, times one."""
+    g = grad_name(op.outputs["out"][0])
+    return [_grad(op, "scale", [g], [grad_name(n)]) for n in op.inputs["x"] if n in wanted]
+
+
+def of_assign(
+    block: Block, op: Operator, wanted: set[str], have: Container[str], grad_name: GradName
+) -> Made:
+    """The gradient of a copy is a copy of the gradient."""
+    return [_grad(op, "assign", [grad_name(op.outputs["out"][0])], [grad_name(op.inputs["x"][0])])]
+
+
+for _maker in (of_sum, of_assign):
+    REGISTRY[_maker.__name__.removeprefix("of_")].grad_maker = _maker
 
 
 # -- The grad ops of control flow: a block of grad ops for each block ----------------------

@@ -29,6 +29,7 @@ RULES = {
     "a carried value feeds the next turn": "static/program/test_control_flow::test_carried_values_that_are_swapped",
     "dead branches are not visited": "static/test_append_backward::test_a_dead_branch_and_a_metric_after_the_loss_are_never_visited",
     "only needed slots are listed": "static/test_append_backward::test_only_the_slots_that_the_rules_read_are_listed",
+    "makers reuse forward operators": "static/test_append_backward::test_the_grad_ops_of_lists_and_copies_are_forward_ops",
     "array reads and writes": "static/run/test_executor::test_tensor_arrays_are_written_and_read_in_loops_with_gradients",
     "a list keeps its places, a slot goes": "static/backward/test_fluid_text::test_a_list_keeps_a_place_without_gradient_and_a_single_slot_goes",
     "k writers, k parts, one sum": "static/test_append_backward::test_an_intermediate_value_in_three_ops_is_summed_right_before_its_first_reader",

@@ -8,15 +8,44 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import ProgramError
+from minigrad.primitives.registry import REGISTRY, primitive
+from minigrad.static.program.operator import Operator
 
 
 def run(program, *names):
     return [v.tolist() for v in static.Executor().run(program, fetch_list=list(names))]
 
 
+@pytest.fixture
+def doubled():
+    """An operator with a maker of one grad op per term: each gradient is twice that of the result."""
+
+    @primitive
+    def twice_the_sum(*x):
+        return 2.0 * sum(x)
+
+    def maker(block, op, wanted, have, grad_name):
+        gradient = [grad_name(op.outputs["out"][0])]
+        return [
+            Operator(
+                "scale", {"x": gradient}, {"out": [grad_name(n)]}, {"scale": 2.0}, "backward", op
+            )
+            for n in op.inputs["x"]
+            if n in wanted
+        ]
+
+    twice_the_sum.grad(lambda x, out_grad: [2.0 * out_grad for _ in x])
+    REGISTRY["twice_the_sum"].grad_maker = maker
+    yield
+    del REGISTRY["twice_the_sum"]
+
+
 @pytest.mark.parametrize("terms", ["v", "vv", "vu", "uv", "vuv", "vvuv", "uvvu"])
+@pytest.mark.parametrize("kind", ["sum", "twice_the_sum"])
 @pytest.mark.parametrize("times", [1, 2])
-def test_the_grad_op_of_an_operator_that_overwrites_its_input_reads_before_it_writes(terms, times):
+def test_several_grad_ops_of_one_operator_read_its_gradient_before_they_write_it(
+    doubled, terms, kind, times
+):
     program = static.Program()
     with static.program_guard(program):
         static.parameter("w", [2.0])
@@ -24,12 +53,12 @@ def test_the_grad_op_of_an_operator_that_overwrites_its_input_reads_before_it_wr
         block.append_op("scale", {"x": "w"}, {"out": "v"}, {"scale": 3.0})
         block.append_op("scale", {"x": "w"}, {"out": "u"}, {"scale": 5.0})
         for _ in range(times):
-            block.append_op("sum", {"x": list(terms)}, {"out": "v"})
+            block.append_op(kind, {"x": list(terms)}, {"out": "v"})
         block.append_op("mean", {"x": "v"}, {"out": "loss"})
         ((_, gradient),) = static.append_backward(block.var("loss"))
     v = 3.0
     for _ in range(times):
-        v = terms.count("v") * v + terms.count("u") * 5.0
+        v = (terms.count("v") * v + terms.count("u") * 5.0) * (1 if kind == "sum" else 2)
     assert run(program, gradient) == [[v]]
 
 
