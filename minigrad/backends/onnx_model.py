@@ -4,7 +4,7 @@ The program runs once, as a pure function, on `Symbol`s, and what it leaves behi
 inputs, the fetched variables its outputs, parameters are stored in it.
 
 Kernels run retargeted, on `OnnxNumPy`.  A few have a counterpart: where ONNX has the very operator (`Conv`, `Erf`),
-or where a kernel looks at values.  Sequences are unrolled; branches and while loops are refused.
+or where a kernel looks at values.  Sequences are unrolled as on NumPy, branches become `If`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from configparser import ConfigParser
+from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from operator import attrgetter
 from pathlib import Path
@@ -292,15 +293,34 @@ class Graph:
         )
         return name
 
+    @contextmanager
+    def inner(self) -> Iterator[list[NodeProto]]:
+        """Nodes made meanwhile belong to an inner graph."""
+        before, self.nodes = self.nodes, []
+        try:
+            yield self.nodes
+        finally:
+            self.nodes = before
+
     def needed(self, outputs: list[str]) -> list[NodeProto]:
         """The nodes the outputs depend on."""
         wanted, nodes = set(outputs), []
         for node in reversed(self.nodes):
             if not wanted.isdisjoint(node.output):
                 nodes.append(node)
-                wanted.update(node.input)
+                wanted.update(names_read(node))
         self.initializers = {n: t for n, t in self.initializers.items() if n in wanted}
         return nodes[::-1]
+
+
+def names_read(node: NodeProto) -> Iterator[str]:
+    """What a node reads, inner graphs included."""
+    yield from node.input
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield from (o.name for o in attribute.g.output)
+            for inner in attribute.g.node:
+                yield from names_read(inner)
 
 
 def info(name: str, value: Any) -> ValueInfoProto:
@@ -727,7 +747,7 @@ def onnx_model(program: Program, feed: Any, fetch: Any, executor: Any) -> Any:
         _, results = step(OnnxSpace(graph), parameters, feeds)
     outputs = [_output(graph, n, v) for n, v in zip(names, results, strict=True)]
     nodes = graph.needed([o.name for o in outputs])
-    read = {name for node in nodes for name in node.input}
+    read = {name for node in nodes for name in names_read(node)}
     graph_proto = helper.make_graph(
         nodes,
         "program",
@@ -789,13 +809,25 @@ class OnnxSpace:
 
         return call
 
-    def cond(self, *branch: Any) -> Any:
-        """Not in a graph."""
-        what = "a branch is not exported: an ONNX graph computes all that stands in it"
-        raise refusal(what, "mg.where(condition, x, y), which chooses between values", ProgramError)
+    def cond(self, pred: Any, yes: Body, no: Body) -> Values:
+        """An `If`, whose branches see everything around them."""
+        branches = {}
+        for name, branch in (("then_branch", yes), ("else_branch", no)):
+            with self.graph.inner() as nodes:
+                results = self._own([self.graph.symbol(v) for v in branch()])
+            outputs = [info(v.name, v) for v in results]
+            branches[name] = helper.make_graph(nodes, self.graph.unique(name), [], outputs)
+        if not results:
+            return ()
+        names = [self.graph.unique("If") for _ in results]
+        asked = self.graph.symbol(pred, bool).reshape(()).name
+        self.graph.nodes.append(helper.make_node("If", [asked], names, names[0], **branches))
+        return tuple(
+            Symbol(self.graph, n, v.shape, v.dtype) for n, v in zip(names, results, strict=True)
+        )
 
     def while_loop(self, *loop: Any) -> Any:
-        """Nor this."""
+        """Not in a graph."""
         what = "a while loop is not exported: an ONNX graph has all of its steps"
         raise refusal(what, "static.static_rnn, whose steps are written out", ProgramError)
 
@@ -817,3 +849,7 @@ class OnnxSpace:
             totals = tuple(t + s for t, s in zip(totals, shares, strict=True))
             rows.append(row)
         return grads, totals, tuple(map(np.stack, zip(*rows[::-1], strict=True)))
+
+    def _own(self, values: list[Symbol]) -> list[Symbol]:
+        """Results an inner graph has made itself."""
+        return [v.node("Identity") for v in values]

@@ -48,7 +48,7 @@ NONE = {
 
 OF_CORPUS = {
     "inverse and determinant": "linalg.inv", "a loop of four steps": "while loop", "a loop that runs until": "while loop",
-    "a loop in a loop": "while loop", "a choice by value": "a branch", "angle of a point": None,
+    "a loop in a loop": "while loop", "angle of a point": None,
 }  # fmt: skip
 
 
@@ -148,6 +148,20 @@ def test_a_recurrent_network_is_unrolled_forward_and_backward(runtime):
         np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
+def test_a_branch_without_gradient_stays_control_flow(runtime):
+    program = static.Program()
+    with static.program_guard(program):
+        x = static.data("x", [])
+        y = static.cond(x > 0, lambda: x * 2.0, lambda: -x)
+        z = y * 2.0
+    for value in (3.0, -3.0, 200.0):
+        feed = {"x": np.array(value)}
+        found = runtime(program, feed, [y.name, z.name])
+        np.testing.assert_array_equal(found, static.Executor().run(program, feed, [y, z]))
+    model = static.export_onnx(program, fetch=[y, z])
+    assert "If" in {n.op_type for n in model.graph.node}
+
+
 def test_an_updated_parameter_becomes_an_output_of_its_own(runtime):
     program = static.Program()
     with static.program_guard(program):
@@ -230,3 +244,14 @@ def test_without_onnx_the_error_says_what_to_install(monkeypatch):
 def test_importing_minigrad_loads_no_onnx():
     code = "import minigrad, sys; from minigrad.static import export_onnx; sys.exit('onnx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_feeds_that_only_a_branch_reads_are_inputs(runtime):
+    prog = static.Program()
+    with static.program_guard(prog):
+        p, x = static.data("p", []), static.data("x", [3])
+        y = static.cond(p > 0, lambda: x * 2.0, lambda: x - 1.0)
+    feed = {"p": np.array(1.0), "x": np.arange(3.0)}
+    wanted = static.Executor().run(prog, feed, [y])
+    assert {i.name for i in static.export_onnx(prog, fetch=y).graph.input} == {"p", "x"}
+    np.testing.assert_allclose(runtime(prog, feed, [y])[0], wanted[0])
