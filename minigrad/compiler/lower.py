@@ -62,6 +62,8 @@ class Lowering:
         self.schedule = Schedule([], {}, {}, [])
         self.origin: dict[Array, Array] = {}
         self.inner: dict[int, Any] = {}  # id of a frames Array → names of the forward step(s)
+        self.watched = [n for n in dict.fromkeys(fetch) if n not in program.global_block().vars]
+        self.gathered: dict[str, Array] = {}
         root = Names(program.global_block())
         for var in program.global_block().vars.values():
             if var.is_data or var.persistable:
@@ -151,13 +153,15 @@ class Lowering:
             self.recorder.calls.append(Call("store", "np.copyto", np.copyto, args, {}, None, op))
 
     def fetched(self, name: str, root: Names) -> Array:
-        """The value of a fetched name."""
-        if name not in self.program.global_block().vars:
+        """The value of a fetched name; from inside loops the list of its values."""
+        if name not in self.watched:
+            return self.as_it_is(root.find(name, self))
+        if name not in self.gathered:
             raise ProgramError(
-                f"{name!r} is computed in a loop or a branch: compiled programs fetch from the root\n"
-                f"  repair: let the loop or cond return it, or run the program with static.Executor()"
+                f"{name!r} is computed in a branch: compiled programs fetch from the root and from loops\n"
+                f"  repair: let cond return it, or run the program with static.Executor()"
             )
-        return self.as_it_is(root.find(name, self))
+        return self.gathered[name]
 
     def as_it_is(self, value: Array) -> Array:
         """The value; a copy, if it looks at a parameter that will change."""
@@ -237,8 +241,8 @@ class Lowering:
             with self.recorder.into(item.test):
                 self.block(cond, test)
             item.go_on = test.find(op.attrs["cond"], self)
+        self.body(item, body, inner)
         with self.recorder.into(item.body):
-            self.block(body, inner)
             nexts = [self.in_order(inner.values[n]) for n in op.attrs["next"]]
         finals = self.outputs(names, op, "out", list(zip(starts, nexts, strict=True)))
         item.carried = list(zip(starts, begins, nexts, finals, strict=True))
@@ -268,8 +272,7 @@ class Lowering:
             if local != EMPTY:
                 seq = names.find(name, self)
                 inner.values[local] = self.slice(item, seq, local)
-        with self.recorder.into(item.body):
-            self.block(block, inner)
+        self.body(item, block, inner)
         self.hand_back(item, names, inner, handed_in)
         for local, name, like in zip(
             op.attrs["params_local"], op.outputs["params_grad"], op.inputs["params"], strict=True
@@ -303,6 +306,19 @@ class Lowering:
             item.carried.append((start, begin, next_, final))
             if name != EMPTY:
                 names.values[name] = final
+
+    def body(self, item: Loop, block: Block, inner: Names) -> None:
+        """Lower the body of a loop; what is fetched from inside becomes a list with one entry per step."""
+        outside, self.gathered = self.gathered, {}
+        with self.recorder.into(item.body):
+            self.block(block, inner)
+        inside, self.gathered = self.gathered, outside
+        for name in self.watched:
+            value = inner.values.get(name, inside.get(name))
+            if value is not None:
+                every = self.gathered[name] = Array(self.recorder, None, name)  # type: ignore[arg-type]
+                self.schedule.lists.add(id(every))
+                item.gathered.append((value, every))
 
     def save(self, inner: Names, frames: Any, forward: Any, backward: list[Any]) -> None:
         """Let the forward step save what was captured: its list keeps that memory, too."""

@@ -62,6 +62,16 @@ def names_read(program: Program, op: Operator) -> set[str]:
     return names
 
 
+def names_inside(program: Program, op: Operator) -> set[str]:
+    """All names that belong to the blocks of an operator."""
+    names: set[str] = set()
+    for index in op.sub_blocks.values():
+        names |= program.blocks[index].vars.keys()
+        for inner in program.blocks[index].ops:
+            names |= names_inside(program, inner)
+    return names
+
+
 def replace_inputs(op: Operator, same: dict[str, str]) -> None:
     """Let an operator read other names."""
     if same and not same.keys().isdisjoint(op.input_names):
@@ -347,7 +357,8 @@ def dead_code(program: Program, fetch: Iterable[str]) -> Program:
     needed = set(fetch)
     ops = []
     for op in reversed(root.ops):
-        if any(n in needed or is_state(root, n) for n in op.output_names):
+        wanted = any(n in needed or is_state(root, n) for n in op.output_names)
+        if wanted or not set(fetch).isdisjoint(names_inside(copy, op)):
             needed.difference_update(op.output_names)
             needed.update(names_read(copy, op))
             ops.append(op)

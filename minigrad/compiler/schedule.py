@@ -170,6 +170,8 @@ class Loop:
     stacked: list[tuple[Array, Array]] = field(default_factory=list)
     #: the value of a step, the sum, what is like it
     totals: list[tuple[Array, Array, Array]] = field(default_factory=list)
+    #: the value of a step that is fetched (or the list of an inner loop), the list of all of them
+    gathered: list[tuple[Array, Array]] = field(default_factory=list)
 
     def reads(self) -> list[Array]:
         """Everything it needs from outside (and what it makes inside)."""
@@ -187,6 +189,7 @@ class Loop:
     def handed_on(self) -> list[Array]:
         """What a step leaves to the next one or to what comes after the loop."""
         handed = [c[2] for c in self.carried] + [s for s, _ in self.stacked]
+        handed += [v for v, _ in self.gathered]
         handed += [t[0] for t in self.totals]
         return handed + arrays_in([self.go_on])
 
@@ -226,6 +229,8 @@ class Schedule:
     stored: dict[str, Array] = field(default_factory=dict)
     #: id of a frames Array → who filled it
     loops: dict[int, Loop | Branch] = field(default_factory=dict)
+    #: ids of Arrays that stand for lists of values
+    lists: set[int] = field(default_factory=set)
     #: id of an Array → the one that stands for it
     same: dict[int, Array] = field(default_factory=dict)
 

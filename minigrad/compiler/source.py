@@ -124,8 +124,10 @@ class Writer(Identifiers):
             self.before.append(f"{next(iter(targets.values()))}.fill({buffer.start})")
 
     def fetched(self, array: Array) -> str:
-        """A result: always an array of its own."""
+        """A result: always an array of its own; from inside loops a list."""
         value = self.name(array)
+        if id(array) in self.schedule.lists:
+            return value
         own = id(array) in self.plan.placed and not array.fixed
         return f"{value}.copy()" if own else f"np.array({value})"
 
@@ -269,7 +271,7 @@ class Writer(Identifiers):
         """``while``, ``for`` over slices, ``for`` back over what the steps saved."""
         backward = item.op.type.endswith("_grad")
         stacks = [(stack, self.unique(self.name(stack) + "_steps")) for _, stack in item.stacked]
-        lists = [target for _, target in stacks]
+        lists = [target for _, target in stacks] + [self.name(e) for _, e in item.gathered]
         saves = not backward and item.frames is not None and self.plan.is_read(item.frames)
         frames = self.name(item.frames) if saves and item.frames is not None else ""
         lines = [f"{target} = []" for target in [frames, *lists] if target]
@@ -287,6 +289,10 @@ class Writer(Identifiers):
         body += self.adding_up(item)
         for (value, _), (_, target) in zip(item.stacked, stacks, strict=True):
             body.append(f"{target}.append({self.name(value)})")
+        for value, every in item.gathered:
+            is_list = id(value) in self.schedule.lists
+            one = self.name(value) if is_list else f"np.array({self.name(value)})"
+            body.append(f"{self.name(every)}.append({one})")
         if frames:
             body.append(f"{frames}.append(({listed(map(self.name, item.saved))}))")
         body += self.assigned(begins, nexts)
@@ -298,6 +304,8 @@ class Writer(Identifiers):
         for _, total, like in item.totals:
             zeros = f"{self.name(total)} = np.zeros_like({self.name(like)})"
             lines += [f"if {self.name(total)} is None:", *indented([zeros])]
+        if backward:
+            lines += [f"{self.name(e)} = {self.name(e)}[::-1]" for _, e in item.gathered]
         for (value, _), (stack, target) in zip(item.stacked, stacks, strict=True):
             lines.append(self.stacked(value, stack, target, backward))
         return lines

@@ -11,8 +11,8 @@ from __future__ import annotations
 import itertools
 import linecache
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,7 +57,7 @@ def compile(
     """A `Step` that runs a program as generated NumPy source.
 
     Args: ``feed``, arrays (or shapes) like those it will be called with, needed only where the program
-    leaves sizes open; ``fetch``, a variable of the root block, or a list of them;
+    leaves sizes open; ``fetch``, a variable or a list of them (inside loops: a value per step);
     ``executor``, whose parameters it reads and updates (its own copies without);
     ``exact=False``, faster, with other last bits: products of all steps, and of a layer with its bias, at once;
     ``stop_after``, a rung of the ladder: returns the Program (``"buffers"``, ``"source"``: the text) instead;
@@ -216,15 +216,37 @@ def _key(shapes: dict[str, Shape]) -> Any:
 _numbers = itertools.count(1)
 
 
+class Pass(NamedTuple):
+    """One change of a schedule, which is its first argument.
+
+    ``when`` says for which steps: "always", or "inexact" for what gives other last bits; ``more`` what else it is
+    given, found by the step it is for.
+    """
+
+    run: Callable[..., Any]
+    when: str = "always"
+    more: Callable[[Any], tuple[Any, ...]] = lambda step: ()
+
+    def applies(self, step: Any) -> bool:
+        """Whether it changes anything for this step."""
+        return self.when == "always" or not step.exact
+
+
+PASSES = (
+    Pass(one_value_each),
+    Pass(tidy),
+    Pass(merge_updates, more=lambda step: (step.memory.slabs,)),
+    Pass(fold_bias, "inexact", lambda step: (step.memory.slabs,)),
+    Pass(double_buffer, more=lambda step: (step.memory,)),
+)
+
+
 def scheduled(program: Program, step: Any) -> Schedule:
     """The calls of a program, after all passes; ``step`` says what is fetched and what lies in slabs."""
     schedule = lower(program, step.fetch)
-    one_value_each(schedule)
-    tidy(schedule)
-    merge_updates(schedule, step.memory.slabs)
-    if not step.exact:  # it gives other last bits
-        fold_bias(schedule, step.memory.slabs)
-    double_buffer(schedule, step.memory)
+    for each in PASSES:
+        if each.applies(step):
+            each.run(schedule, *each.more(step))
     return schedule
 
 

@@ -15,13 +15,15 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, GradError, ShapeError, describe, refusal, user_frame, user_line
-from .grad_fn import Leaf, Output, next_seq, parts_of, unpack
+from .grad_fn import Leaf, Node, Output, next_seq, parts_of, unpack
 from .mode import MODE
 
 _changes: dict[int, Any] = {}  # id of memory → (seq, how often, memory, line)
 _newest = 0
 #: what refers to memory that nobody shares: its Tensor or its one view, a local name, the count
 ALONE = 3
+#: what refers to the array of an operand that no other Tensor has: the operand, two lists, a local name, the count
+HELD = 5
 OUT_OF_PLACE = "use the out-of-place form (y = y + 1)"
 
 
@@ -62,15 +64,21 @@ def check_versions(nodes: list[Any]) -> None:
                     raise GradError(what)
 
 
-def _is_shared(tensor: Any, operands: list[Any]) -> bool:
-    """Whether another Tensor would see a change of this one that belongs to a graph, which knows nothing of it."""
-    if not (MODE.get().grad and any(t._node is not None for t in (tensor, *operands))):
+def _is_shared(tensor: Any, operands: list[Any], views: int) -> bool:
+    """Whether another Tensor than the operands, which hold so many views, would see a change of this one.
+
+    Its graph would know nothing of the change.
+    """
+    if not _has_graph(tensor, operands):
         return False
     memory = memory_of(tensor._data)
-    if any(o is not tensor and memory_of(o._data) is memory for o in operands):
-        return True
     related = memory is not tensor._data or getattr(tensor, "_viewed", False)
-    return related and sys.getrefcount(memory) > ALONE
+    return related and sys.getrefcount(memory) > ALONE + views
+
+
+def _has_graph(tensor: Any, operands: list[Any]) -> bool:
+    """Whether a change of this Tensor belongs to a graph."""
+    return MODE.get().grad and any(t._node is not None for t in (tensor, *operands))
 
 
 def _two_graphs(tensor: Any) -> Exception:
@@ -78,7 +86,7 @@ def _two_graphs(tensor: Any) -> Exception:
     what = "has views" if memory_of(tensor._data) is tensor._data else "is a view of another Tensor"
     shown = f"{describe(tensor)}{f' ({tensor.name})' if tensor.name else ''} {what}"
     shown += ": an in-place change would change both, and only one of their graphs."
-    advice = f"{OUT_OF_PLACE}, index on the left (y[0] = y[0] * 2), or change or read a clone()"
+    advice = f"{OUT_OF_PLACE}, index on the left (y[0] = y[0] * 2), or change a clone()"
     return refusal(shown, advice, GradError)
 
 
@@ -89,7 +97,7 @@ def augment(tensor: Any, function: Any, other: Any) -> Any:
     """
     operands = [other] if hasattr(other, "_node") else []
     is_view = memory_of(tensor._data) is not tensor._data
-    if is_view and _is_shared(tensor, operands) and _is_put_back():
+    if is_view and _is_shared(tensor, operands, 0) and _is_put_back():
         return function(tensor, other)
     return change(tensor, function, other)
 
@@ -103,6 +111,22 @@ def _is_put_back() -> bool:
     return next((name for name in after if name != "SWAP"), "") in ("STORE_SUBSCR", "STORE_SLICE")
 
 
+class Overwritten(Node):
+    """Stands behind a view that changed through another Tensor; backward refuses to go on from here.
+
+    The view shows its new values, as in NumPy, and its graph knows only of the old ones.
+    """
+
+    __slots__ = ("_saved_view",)
+    saved_slots = ("_saved_view",)
+
+    def __init__(self, view: Any, array: Any) -> None:
+        self.g = self.hooks = None
+        self.mark, self.freed, self.seq = 0, False, next_seq()
+        self.code, self.lasti = view.grad_fn.code, view.grad_fn.lasti
+        self.edges, self._saved_view = (view._node,), array
+
+
 def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
     """Give a tensor the value ``function(tensor, *args)`` in its own memory; its graph then starts from this op.
 
@@ -113,7 +137,11 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
         what = f"a leaf that requires grad{f' ({tensor.name})' if tensor.name else ''} cannot be "
         what += "changed in place: its gradient would have no place to go"
         raise refusal(what, "do it inside `with mg.no_grad():`, or work on x.clone()", GradError)
-    if _is_shared(tensor, operands):
+    views = _views_among(operands, tensor)
+    arrays = {id(data): data for _, data in views if data is not tensor._data}
+    # other Tensors may hold them, too
+    others = any(sys.getrefcount(data) > HELD for data in arrays.values())
+    if others or _is_shared(tensor, operands, len(arrays)):
         raise _two_graphs(tensor)
     before, node, retained = tensor._data, tensor._node, tensor.retains_grad
     memory = before
@@ -123,14 +151,23 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
     version = _changes.get(key)
     try:
         tensor._data = values  # what this op saves must be the value from before
+        for other, data in views:
+            other._data = data.copy()
         result = function(tensor, *args, **attrs)
         _check_fit(result, memory)
+        overwritten = [None if o._node is None else Overwritten(o, data) for o, data in views]
         _write(memory, result._data)
         tensor._data = memory
         if MODE.get().grad:
             _move(tensor, result, retained)
+        for (other, data), stale in zip(views, overwritten, strict=True):
+            other._data, other._node = data, stale
     except BaseException:
         np.copyto(memory, values)
+        for other, data in views:
+            if other._node.__class__ is Overwritten:
+                (other._node,) = other._node.edges
+            other._data = data
         tensor._data, tensor._node = before, node
         if retained:
             tensor.retain_grad()
@@ -140,6 +177,18 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
             _changes[key] = version
         raise
     return tensor
+
+
+def _views_among(operands: list[Any], tensor: Any) -> list[tuple[Any, Any]]:
+    """The operands that are views of a Tensor which is to change, with their arrays: ``y[:2] = y[1:]``."""
+    memory = memory_of(tensor._data)
+    others = [o for o in operands if o is not tensor and memory_of(o._data) is memory]
+    if not (others and _has_graph(tensor, operands)):
+        return []
+    for o in others:
+        if o._node.__class__ is Leaf or (o._node is not None and o._data is memory):
+            raise _two_graphs(tensor)
+    return [(o, o._data) for o in others]
 
 
 def _check_fit(result: Any, memory: Any) -> None:

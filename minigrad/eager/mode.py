@@ -35,7 +35,7 @@ MODE: ContextVar[Mode] = ContextVar("minigrad_mode", default=GRAD)
 class _Switch:
     """A context manager and decorator that changes the mode and restores it, exceptions included.
 
-    As a decorator of a function it works with and without parentheses.
+    As a decorator it works with and without parentheses, on functions, generators and coroutines.
     """
 
     changes: Mapping[str, Any] = MappingProxyType({})
@@ -64,18 +64,42 @@ class _Switch:
             with self._copy():
                 return function(*args, **kwargs)
 
-        if iscoroutinefunction(function) or isgeneratorfunction(function):
-            what = (
-                f"{type(self).__name__} cannot decorate {function.__name__}, which runs in pieces"
-            )
-            raise refusal(what, f"with mg.{type(self).__name__}(): … inside of it", DTypeError)
-        return switched
+        @wraps(function)
+        async def switched_coroutine(*args: Any, **kwargs: Any) -> Any:
+            with self._copy():
+                return await function(*args, **kwargs)
+
+        @wraps(function)
+        def switched_generator(*args: Any, **kwargs: Any) -> Any:
+            return _steps(function(*args, **kwargs), self._copy)
+
+        if iscoroutinefunction(function):
+            return switched_coroutine
+        return switched_generator if isgeneratorfunction(function) else switched
 
     def _copy(self) -> _Switch:
         """The same switch with tokens of its own: calls may overlap in threads and tasks."""
         made: _Switch = object.__new__(type(self))
         made.changes, made._tokens = self.changes, []
         return made
+
+
+def _steps(generator: Any, switch: Callable[[], _Switch]) -> Any:
+    """A generator whose steps run in a mode; between them its caller's mode is untouched."""
+    step, value = generator.send, None
+    while True:
+        try:
+            with switch():
+                made = step(value)
+        except StopIteration as end:
+            return end.value
+        try:
+            step, value = generator.send, (yield made)
+        except GeneratorExit:
+            generator.close()
+            raise
+        except BaseException as error:
+            step, value = generator.throw, error
 
 
 class no_grad(_Switch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import linecache
+import re
 import sys
 import traceback
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import static
+from minigrad.compiler import step as pipeline
 from minigrad.errors import MinigradError, ProgramError
 from minigrad.static.program.operator import CONTROL, OpInfo
 
@@ -629,12 +631,34 @@ def test_inexact_programs_differ_in_the_last_bits_at_most(name):
         )
 
 
-def test_what_is_computed_inside_loops_is_not_fetched():
-    prog, inside = static.Program(), []
+def test_what_is_fetched_from_inside_loops_comes_step_by_step():
+    prog, inside = static.Program(), {}
     with static.program_guard(prog):
-        static.while_loop(lambda i: i < 3, lambda i: inside.append(i * 2) or [i + 1], [0])
-    with pytest.raises(ProgramError, match="is computed in a loop or a branch"):
-        static.compile(prog, fetch=inside)
+        w, x = static.parameter("w", numbers(0, 3) / 2), static.data("x", [3])
+
+        def inner(j, g):
+            inside["sine"] = mg.sin(g * w)
+            return j + 1, inside["sine"] + x
+
+        def body(i, h):
+            inside["product"] = h * w
+            _, g = static.while_loop(lambda j, g: j < 2, inner, [0, inside["product"]])
+            return i + 1, mg.tanh(g)
+
+        _, h = static.while_loop(lambda i, h: i < 3, body, [0, x])
+        loss = (h * h).sum()
+        static.append_backward(loss)
+    names = [inside["product"], inside["sine"], f"{inside['product'].name}@GRAD", loss, "w@GRAD"]
+    feed = {"x": numbers(1, 3)}
+    for exact in (True, False):
+        ours = static.compile(prog, fetch=names, exact=exact)(**feed)
+        theirs = static.Executor().run(prog, feed, names)
+        assert [len(v) for v in ours[:3]] == [3, 3, 3]
+        np.testing.assert_allclose(np.array(ours[0]), np.array(theirs[0]), rtol=1e-12)
+        np.testing.assert_allclose(np.array(ours[1]), np.array(theirs[1]), rtol=1e-12)
+        np.testing.assert_allclose(np.array(ours[2]), np.array(theirs[2]), rtol=1e-12)
+        for one, other in zip(ours[3:], theirs[3:], strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
 def test_what_every_step_of_a_nest_of_loops_computes_alike_has_the_right_bits():
@@ -730,3 +754,18 @@ def test_the_source_of_a_step_is_forgotten_with_it():
     del step
     gc.collect()
     assert not any("minigrad compiled" in name for name in set(linecache.cache) - before)
+
+
+def test_design_has_the_passes_in_order_and_says_which_need_exact_to_be_false():
+    table = DESIGN.read_text(encoding="utf-8").partition("## The compiler's passes")[2]
+    conditions = {}
+    for each in pipeline.PASSES:
+        assert each.when in ("always", "inexact")
+        file = each.run.__module__.replace("minigrad.", "").replace(".", "/") + ".py"
+        conditions.setdefault(file, set()).add(each.when)
+    rows = {
+        f: row for row in table.splitlines() for f in re.findall(r"`(compiler/passes/\w+.py)`", row)
+    }
+    assert [f for f in rows if f in conditions] == list(conditions)
+    only = {f for f in conditions if "hence only with `exact=False`" in rows[f]}
+    assert only == {f for f, when in conditions.items() if when == {"inexact"}}

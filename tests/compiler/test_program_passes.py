@@ -257,6 +257,24 @@ def test_a_name_that_a_block_has_itself_is_not_replaced_in_it():
         same(program, made, {"x": sign * FEED["x"]}, ["last"])
 
 
+def test_operators_stay_whose_blocks_compute_what_is_fetched():
+    inside = []
+
+    def make(x):
+        def body(i, h):
+            inside[:] = [h * 2.0, static.cond(i > 0, lambda: mg.sin(h), lambda: h)]
+            return i + 1, inside[0]
+
+        static.while_loop(lambda i, h: i < 2, body, [0, x])
+        return mg.exp(x)
+
+    program, out = branching(make)
+    (deep,) = program.blocks[3].ops[0].output_names
+    for fetch in ([inside[0].name], [deep]):
+        assert [op.type for op in dead_code(program, fetch).global_block().ops] == ["while"]
+    assert [op.type for op in dead_code(program, [out]).global_block().ops] == ["exp"]
+
+
 @pytest.mark.parametrize("change", [merge_duplicates])
 def test_values_that_only_control_flow_or_the_caller_names_stay(change):
     def make(x):

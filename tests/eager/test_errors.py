@@ -307,6 +307,17 @@ def test_backward_of_an_op_without_a_rule_says_how_it_gets_one(own_primitives):
     assert "repair: an op that has one; an op of your own gets it by op.grad" in str(caught.value)
 
 
+def interrupted():
+    @mg.no_grad()
+    def numbers():
+        yield 1
+        yield 2
+
+    steps = numbers()
+    next(steps)
+    steps.throw(KeyError("thrown into a generator"))
+
+
 REST = {
     "gradcheck of constants": (
         lambda: mg.gradcheck(lambda x: x, mg.tensor(1.0)),
@@ -351,6 +362,7 @@ REST = {
     "a list freed by backward": (freed_list, RuntimeError, "EinsumBackward0 a second time"),
     "freed, with a graph": (freed_and_differentiated, RuntimeError, "MulBackward0 a second time"),
     "a kernel with open keywords": (open_keywords, RuleError, "name its attrs instead"),
+    "thrown into a generator": (interrupted, KeyError, "thrown into a generator"),
     "a list of arrays only": (lambda: mg.matmul([[1.0]], [[1.0, 2.0], [3.0, 4.0]]), ValueError, "matmul"),
 }  # fmt: skip
 

@@ -178,6 +178,16 @@ EAGER = [
             "old, tensor._node = tensor._node, result._node",
             "old, tensor._node = tensor._node, result._node or tensor._node",
         ),
+        (
+            "an operand that shares memory is cut off it",
+            "other._data, other._node = data, stale",
+            "pass",
+        ),
+        (
+            "a view that changed through another Tensor keeps its graph",
+            "None if o._node is None else Overwritten(o, data)",
+            "o._node",
+        ),
         ("versions are compared the wrong way", "if number > node.seq:", "if number < node.seq:"),
         (
             "a view has a version of its own",

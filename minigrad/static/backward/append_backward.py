@@ -303,6 +303,6 @@ class BackwardJob:
         info = op_info(op.type)
         if info.forward is not None and not info.is_grad:
             return make_grad_ops(self.block, op, info.forward, flow, have, self.names)
-        if info.forward is not None:
+        if info.forward is not None or op.type == "cond_grad":
             return expand_grad_op(self, op, inputs, have)
         return [control_grad_op(self, op, inputs, have)]

@@ -8,20 +8,21 @@ the grad op of ``assign`` is ``assign``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import ProgramError, told
-from ...grad_names import EMPTY, GradNames, part, whole
+from ...grad_names import EMPTY, SCOPES, GradNames, part, whole
 from ...ops.shape import Shape
 from ...primitives.arguments import Attrs, Names, Slots
 from ...primitives.registry import REGISTRY, Primitive
 from ..program.block import Block
+from ..program.control_flow import captured
 from ..program.infer import variables_of
-from ..program.operator import Operator, backward_op, find_info, op_info
-from ..program.transform import needed_ops
+from ..program.operator import CONTROL, Operator, backward_op, find_info, op_info
+from ..program.transform import copy_into, needed_ops
 from ..program.variable import Variable
 from ..run.kernels import run_grad_op
 from .op_path import Flow, dependence, find_op_path, over_all_steps
@@ -352,7 +353,7 @@ def expand_grad_op(
 ) -> list[Operator]:
     """The gradient of a grad op: its primitives once more, then their grad ops in reverse."""
     block, grad_name = job.block, job.grad_name
-    ops, alias = written_out(block, op)
+    ops, alias = (cond_written_out if op.type in CONTROL else written_out)(block, op)
     operators = list(ops)
     for piece in operators:  # they read the inputs of the grad op a second time
         piece.copy_of, piece.reads = op, tuple(n for n in piece.input_names if n in op.input_names)
@@ -390,3 +391,65 @@ def without_unread(
         if made.isdisjoint({name, grads.get(name)}):  # a gradient is declared like its variable
             block.vars.pop(name, None)
     return needed
+
+
+def cond_written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[str, str]]:
+    """The cond that a ``cond_grad`` stands for, in no block yet, and gradient → its name there."""
+    program = block.program
+    attrs: dict[str, object] = {}
+    branches = []
+    for prefix, attr in (("true", "sub_block"), ("false", "else_block")):
+        branch, attrs[f"{prefix}_out"] = _branch(block, op, prefix, attr)
+        branches.append(branch)
+        attrs[attr] = branch.idx
+    alias = {}
+    for name, param in zip(op.outputs["params_grad"], op.inputs["params"], strict=True):
+        if name != EMPTY:
+            inner = alias[name] = program.unique_name("cond")
+            block.vars[inner] = Variable.like(block, inner, block.var(param))
+    scopes = block.create_var(program.unique_name("cond" + SCOPES), (), "int64", derived_stop=True)
+    inputs = {"pred": list(op.inputs["pred"]), "params": captured(branches)}
+    outputs = {"out": list(alias.values()), "scopes": [scopes.name]}
+    return [Operator("cond", inputs, outputs, attrs, "backward").at(op)], alias
+
+
+def _branch(block: Block, op: Operator, prefix: str, attr: str) -> tuple[Block, list[str]]:
+    """A new block: forward operators, gradients of the results, grad ops; and the names of the gradients made.
+
+    Gradients have names of their own here: in a grad block they are named like those outside.
+    """
+    program = block.program
+    grad = program.blocks[op.attrs[attr]]
+    names = {n: program.unique_name(n) for n in grad.vars}
+    branch = program.create_block(block.idx)
+    operators: dict[int, Operator] = {}
+    blocks: dict[int, int] = {}  # old index → new index
+    _copy_nest(branch, program.blocks[grad.forward_block], operators, blocks, {})
+    for local, gradient in zip(op.attrs[f"{prefix}_seeds"], op.inputs["out_grad"], strict=True):
+        if local != EMPTY:
+            branch.ops.append(backward_op("assign", gradient, names[local]).at(op))
+    _copy_nest(branch, grad, operators, blocks, names)
+    for copy in operators.values():
+        copy.forward_op = operators.get(id(copy.forward_op), copy.forward_op)
+    return branch, [names[n] for n in op.attrs[f"{prefix}_params"] if n != EMPTY]
+
+
+def _copy_nest(
+    target: Block,
+    source: Block,
+    operators: dict[int, Operator],
+    blocks: dict[int, int],
+    names: Mapping[str, str],
+) -> None:
+    """Copies of all that a block holds, the blocks inside included."""
+    program, start = target.program, len(target.ops)
+    blocks[source.idx] = target.idx
+    copy_into(target, source, operators, names)
+    for op in target.ops[start:]:
+        for attr, index in op.sub_blocks.items():
+            inner = program.blocks[index]
+            parent = blocks.get(inner.parent, target.idx)
+            forward = blocks.get(inner.forward_block, inner.forward_block)
+            op.attrs[attr] = program.create_block(parent, forward).idx
+            outer = {n: m for n, m in names.items() if n not in inner.vars}
+            _copy_nest(program.blocks[op.attrs[attr]], inner, operators, blocks, outer)

@@ -6,7 +6,7 @@ Three kinds of types share one interface, `OpInfo`: primitives, their grad ops (
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -242,12 +242,20 @@ class Operator:
         self.code, self.lasti = source.code, source.lasti
         return self
 
-    def copy(self) -> Operator:
-        """An operator of its own lists."""
+    def copy(self, names: Mapping[str, str] | None = None) -> Operator:
+        """An operator of its own lists, with other names for some values."""
         inputs = {s: list(n) for s, n in self.inputs.items()}
         outputs = {s: list(n) for s, n in self.outputs.items()}
         copy = Operator(self.type, inputs, outputs, {**self.attrs}, self.role, self.forward_op)
         copy._reads, copy.copy_of = self._reads, self.copy_of
+        if names:
+            for slots in (copy.inputs, copy.outputs):
+                for slot, listed in slots.items():
+                    slots[slot] = [names.get(n, n) for n in listed]
+            if self.reads is not None:
+                copy.reads = tuple(names.get(n, n) for n in self.reads)
+            if "cond" in copy.attrs:
+                copy.attrs["cond"] = names.get(copy.attrs["cond"], copy.attrs["cond"])
         return copy.at(self)
 
     def __repr__(self) -> str:

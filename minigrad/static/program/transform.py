@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -20,15 +20,8 @@ def copy_program(program: Program) -> Program:
     copy.blocks = []
     operators: dict[int, Operator] = {}
     for block in program.blocks:
-        target = Block(copy, block.idx, block.parent, block.forward_block)
-        copy.blocks.append(target)
-        for name, v in block.vars.items():
-            flags = v.persistable, v.trainable, v.is_data, v._stop, v._derived_stop
-            target.vars[name] = Variable(target, name, v.shape, v.dtype, *flags)
-        target.written.update(block.written)
-        for op in block.ops:
-            operators[id(op)] = op.copy()
-            target.ops.append(operators[id(op)])
+        copy.blocks.append(Block(copy, block.idx, block.parent, block.forward_block))
+        copy_into(copy.blocks[-1], block, operators, {})
     for op in operators.values():
         op.forward_op, op.copy_of = operators.get(id(op.forward_op)), operators.get(id(op.copy_of))
     copy.initial = {k: v.copy() for k, v in program.initial.items()}
@@ -39,6 +32,23 @@ def copy_program(program: Program) -> Program:
     copy.backward_calls = deepcopy(program.backward_calls)
     copy._counts = dict(program._counts)
     return copy
+
+
+def copy_into(
+    target: Block, source: Block, operators: dict[int, Operator], names: Mapping[str, str]
+) -> None:
+    """Add copies of all that a block holds, under other names for some; ``operators``: id of the old one → the new one.
+
+    Blocks inside, and links from operator to operator, are those of the source.
+    """
+    for name, v in source.vars.items():
+        flags = v.persistable, v.trainable, v.is_data, v._stop, v._derived_stop
+        new = names.get(name, name)
+        target.vars[new] = Variable(target, new, v.shape, v.dtype, *flags)
+    target.written.update(names.get(n, n) for n in source.written)
+    for op in source.ops:
+        operators[id(op)] = op.copy(names)
+        target.ops.append(operators[id(op)])
 
 
 def clone(program: Program, for_test: bool) -> Program:

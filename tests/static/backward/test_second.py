@@ -128,6 +128,63 @@ def test_derivatives_of_the_third_and_fourth_order():
     )
 
 
+# -- through a cond ------------------------------------------------------------------------
+
+
+def plain(static_cond, c, d, w, v):
+    y = static_cond(c, lambda: w * w * w * v, lambda: mg.exp(w))
+    return (y * y).sum()
+
+
+def one_behind_the_other(static_cond, c, d, w, v):
+    y = static_cond(c, lambda: w * w * w, lambda: w * w)
+    z = static_cond(c, lambda: y * y * v, lambda: y * w)
+    return (z * y).sum()
+
+
+def nested(static_cond, c, d, w, v):
+    def inner():
+        h = mg.sin(w)
+        return static_cond(d, lambda: h * h * w, lambda: mg.tanh(h) * v)
+
+    y, z = static_cond(c, lambda: (inner(), w), lambda: (w * w, w * 3.0))
+    return (y * y * z).sum()
+
+
+def taken(pred, true_fn, false_fn):
+    return true_fn() if pred else false_fn()
+
+
+@pytest.mark.parametrize("function", [plain, one_behind_the_other, nested])
+def test_second_and_third_derivatives_through_a_cond_are_those_of_the_branch_taken(function):
+    program = static.Program()
+    with static.program_guard(program):
+        c, d = (static.data(n, [], "bool") for n in "cd")
+        w, v = static.parameter("w", np.array([0.5, 0.8])), static.parameter("v", 1.3)
+        found = [function(static.cond, c, d, w, v)]
+        for _ in range(3):
+            (g,) = static.gradients(found[-1], [w])
+            found.append((g * g).sum())
+    static.verify(program)
+    assert str(static.parse(str(program))) == str(program)
+    again = static.Program.from_json(program.to_json())
+    step = static.compile(program, fetch=found)
+    for c, d in ((True, True), (True, False), (False, False)):
+        feed = {"c": c, "d": d}
+        w, v = mg.tensor([0.5, 0.8], requires_grad=True), mg.tensor(1.3, requires_grad=True)
+        expected = [function(taken, c, d, w, v)]
+        for _ in range(3):
+            (g,) = mg.grad(expected[-1], [w], create_graph=True)
+            expected.append((g * g).sum())
+        values = [float(e.detach().numpy()) for e in expected]
+        for results in (
+            static.Executor().run(program, feed, found),
+            static.Executor().run(again, feed, [f.name for f in found]),
+            step(**feed),
+        ):
+            np.testing.assert_allclose(results, values, rtol=1e-11)
+
+
 def test_a_second_derivative_that_reaches_a_loop_by_its_incoming_gradient_is_no_silent_zero():
     program = static.Program()
     with static.program_guard(program):
@@ -193,6 +250,10 @@ def test_every_step_of_a_rule_is_differentiated(prog):
     np.testing.assert_allclose(found[1], second.numpy())
 
 
+def tanh_or_square(x, w):
+    return static.cond(x.sum() > 0, lambda: mg.tanh(x * w).sum(), lambda: (x * w * w).sum())
+
+
 @pytest.mark.parametrize(
     "function",
     [
@@ -200,6 +261,7 @@ def test_every_step_of_a_rule_is_differentiated(prog):
         lambda x, w: mg.tanh(mg.tanh(x @ w) @ w).sum(),
         lambda x, w: (mg.softmax(x @ w) ** 2).sum(),
         lambda x, w: mg.cross_entropy(x @ w, np.array([0, 1, 1])),
+        tanh_or_square,
     ],
 )
 def test_every_operator_of_second_derivatives_is_read(function):
