@@ -264,6 +264,10 @@ class JaxStep(Step):
 
     kept = jax.Array
 
+    def __init__(self, program: Program, fetch: Any, executor: Any, max_steps: Any) -> None:
+        super().__init__(program, fetch, executor)
+        self.max_steps = max_steps
+
     @staticmethod
     def start_memory(program: Program, executor: Any) -> Any:
         """The parameters, as JAX has them."""
@@ -296,7 +300,7 @@ class BuiltJax:
 
     def __init__(self, program: Program, step: JaxStep) -> None:
         self.step, self.whole = step, Function(program, step.fetch)
-        self.function = partial(self.whole, JaxSpace())
+        self.function = partial(self.whole, JaxSpace(step.max_steps))
         self.jitted = jax.jit(self.function)
         self.text, self.feeds = str(program), tuple(step.data)
         self.names: dict[str, str] = {}
@@ -316,6 +320,11 @@ class BuiltJax:
 
     def explained(self, error: Exception) -> Exception:
         """What is said of an operator that asks for values while JAX traces; other errors as they are."""
+        _, ours, said = str(error).partition(
+            "ProgramError: "
+        )  # a callback's, with frames of JAX around it
+        if ours:
+            return ProgramError(said.strip())
         if not isinstance(error, jax.errors.JAXTypeError | jax.errors.JAXIndexError):
             return error
         op: Any = self.whole.op
@@ -329,9 +338,10 @@ _PRODUCTS = ("matmul", "matmul_nt", "matmul_tn", "linear", "concat", "stack", "s
 
 
 class JaxSpace:
-    """Every primitive by its type, as a function of JAX arrays."""
+    """Every primitive by its type, as a function of JAX arrays; ``max_steps`` bounds loops that are differentiated."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_steps: int | None = None) -> None:
+        self.max_steps = max_steps
         self._functions: dict[str, Callable[..., Any]] = {}
         self._retarget = Retarget(
             JaxNumPy(),
@@ -376,15 +386,37 @@ class JaxSpace:
             return _like(after, carried), (out, carried)
 
         ends, (stacked, carried) = lax.scan(one, starts, sequences)
-        return ends, stacked, (carried, sequences)
+        return ends, stacked, (carried, sequences, None)
 
-    def while_loop(self, test: Body, step: Body, starts: Values) -> Any:
+    def while_loop(self, test: Body, step: Body, starts: Values, save: bool) -> Any:
         """Steps as long as the test holds."""
-        more = lambda carried: jnp.all(test(carried))  # noqa: E731
-        return lax.while_loop(more, lambda c: _like(step(c)[0], c), starts)
+        if not save:
+            more = lambda carried: jnp.all(test(carried))  # noqa: E731
+            return lax.while_loop(more, lambda c: _like(step(c)[0], c), starts), None
+        return self._bounded(test, step, starts, self.max_steps)
+
+    def _bounded(self, test: Any, step: Any, starts: Values, limit: Any) -> Any:
+        """A while loop of at most ``limit`` steps, which keeps what each of them began with."""
+
+        def more(state: Any) -> Any:
+            count, carried, _ = state
+            return (count < limit) & jnp.all(test(carried))
+
+        def one(state: Any) -> Any:
+            count, carried, rows = state
+            rows = tuple(r.at[count].set(c) for r, c in zip(rows, carried, strict=True))
+            return count + 1, _like(step(carried)[0], carried), rows
+
+        room = tuple(jnp.zeros((limit, *s.shape), s.dtype) for s in starts)
+        count, ends, rows = lax.while_loop(more, one, (0, starts, room))
+        count = jax.pure_callback(
+            _ended, jax.ShapeDtypeStruct((), np.int32), count, jnp.all(test(ends)), limit
+        )
+        return ends, (rows, (), count)
 
     def loop_grad(self, back: Body, kept: Any, seeds: Values, grads: Values, params: Values) -> Any:
         """The steps backwards: gradients of the starts, of what the body reads from outside, of the sequences."""
+        rows, sequences, count = kept
         totals = tuple(jnp.zeros_like(p) for p in params)
 
         def one(state: Any, row: Any) -> Any:
@@ -393,8 +425,21 @@ class JaxSpace:
             totals = tuple(t + s for t, s in zip(totals, shares, strict=True))
             return (_like(after, grads), totals), slices
 
-        (grads, totals), out = lax.scan(one, (grads, totals), (*kept, seeds), reverse=True)
-        return grads, totals, out
+        if count is None:
+            (grads, totals), out = lax.scan(
+                one, (grads, totals), (rows, sequences, seeds), reverse=True
+            )
+            return grads, totals, out
+
+        def earlier(state: Any) -> Any:
+            k, inner = state
+            row = tuple(r[k - 1] for r in rows)
+            return k - 1, one(inner, (row, (), ()))[0]
+
+        _, (grads, totals) = lax.while_loop(
+            lambda state: state[0] > 0, earlier, (count, (grads, totals))
+        )
+        return grads, totals, ()
 
 
 class Filled(NDArrayOperatorsMixin):
@@ -483,3 +528,13 @@ def strongly_typed(value: Any) -> Any:
 def _like(values: Values, before: Values) -> Values:
     """The next carried values, in the dtypes they came with."""
     return tuple(v.astype(b.dtype) for v, b in zip(map(jnp.asarray, values), before, strict=True))
+
+
+def _ended(count: Any, goes_on: Any, limit: Any) -> Any:
+    """Runs while the program does.  Errors: `ProgramError` for a loop that was cut off."""
+    if goes_on:
+        raise ProgramError(
+            f"a while loop did not end within max_steps={int(limit)}.\n"
+            f"  repair: give static.compile a larger max_steps"
+        )
+    return np.asarray(count, np.int32)  # threads of JAX's own know no 64-bit mode

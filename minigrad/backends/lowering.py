@@ -6,7 +6,7 @@ Nothing is changed in place.  So the same program runs under `jax.jit` and as a 
 Blocks become inner functions, handed to ``xp``:
 
     scan       xp.scan(step, starts, sequences)              → ends, stacked outputs, kept
-    while      xp.while_loop(test, step, starts)              → ends
+    while      xp.while_loop(test, step, starts, save)        → ends, kept
     cond       xp.cond(pred, yes, no)                         → results
     *_grad     xp.loop_grad(back, kept, seeds, grads, params) → gradients of starts, params, sequences
 
@@ -69,7 +69,7 @@ def on_backend(
         needs("jax", "jax", 'backend="jax"')
         from .jax_step import JaxStep
 
-        step = JaxStep(program, fetch, executor)
+        step = JaxStep(program, fetch, executor, max_steps)
     shapes = fed_shapes(program, feed)
     if not any(-1 in shape for shape in shapes.values()):
         step.build(shapes)
@@ -253,11 +253,12 @@ class Function:
 
         starts = names.all(op.inputs["x"])
         if op.type == "while":
-            if scopes in self.read:
+            save = scopes in self.read
+            if save and not xp.max_steps:
                 what = "the gradient of a while loop needs the values of every step: nobody knows how many"
-                advice = 'static.static_rnn; or backend="c" with max_steps=100'
+                advice = 'static.static_rnn; or backend="jax" or "c" with max_steps=100'
                 raise ProgramError(told(what, advice, op.source_line))
-            ends, kept = xp.while_loop(test, step, starts), ()
+            ends, kept = xp.while_loop(test, step, starts, save)
         else:
             ends, stacked, kept = xp.scan(step, starts, names.all(op.inputs["seq"]))
             names.set(op.outputs.get("stacked", ()), stacked)

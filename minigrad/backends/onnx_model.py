@@ -4,7 +4,7 @@ The program runs once, as a pure function, on `Symbol`s, and what it leaves behi
 inputs, the fetched variables its outputs, parameters are stored in it.
 
 Kernels run retargeted, on `OnnxNumPy`.  A few have a counterpart: where ONNX has the very operator (`Conv`, `Erf`),
-or where a kernel looks at values.  Sequences are unrolled as on NumPy, branches become `If`.
+or where a kernel looks at values.  Sequences are unrolled as on NumPy, branches become `If`, while loops become `Loop`.
 """
 
 from __future__ import annotations
@@ -781,6 +781,8 @@ def write_model(model: Any, path: str | Path) -> None:
 class OnnxSpace:
     """Every primitive by its type, as a function that writes nodes into a graph."""
 
+    max_steps = None  #: an ONNX Loop keeps no values for a gradient
+
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.retarget = Retarget(
@@ -826,10 +828,35 @@ class OnnxSpace:
             Symbol(self.graph, n, v.shape, v.dtype) for n, v in zip(names, results, strict=True)
         )
 
-    def while_loop(self, *loop: Any) -> Any:
-        """Not in a graph."""
-        what = "a while loop is not exported: an ONNX graph has all of its steps"
-        raise refusal(what, "static.static_rnn, whose steps are written out", ProgramError)
+    def while_loop(self, test: Body, step: Body, starts: Values, save: bool) -> Any:
+        """A `Loop` without a limit."""
+        goes_on = self.graph.symbol(test(starts), bool).reshape(())
+        carried = tuple(
+            Symbol(self.graph, self.graph.unique("carried"), s.shape, s.dtype) for s in starts
+        )
+        count, before = (self.graph.unique(n) for n in ("count", "goes_on"))
+        with self.graph.inner() as nodes:
+            after = [
+                self.graph.symbol(v, c.dtype)
+                for v, c in zip(step(carried)[0], carried, strict=True)
+            ]
+            again = self.graph.symbol(test(tuple(after)), bool).reshape(())
+            results = self._own([again, *after])
+        inputs = [
+            info(count, np.int64()),
+            info(before, np.bool_()),
+            *(info(c.name, c) for c in carried),
+        ]
+        body = helper.make_graph(
+            nodes, self.graph.unique("step"), inputs, [info(v.name, v) for v in results]
+        )
+        names = [self.graph.unique("Loop") for _ in starts]
+        sources = ["", goes_on.name, *(self.graph.symbol(s).name for s in starts)]
+        self.graph.nodes.append(helper.make_node("Loop", sources, names, names[0], body=body))
+        ends = (
+            Symbol(self.graph, n, c.shape, c.dtype) for n, c in zip(names, carried, strict=True)
+        )
+        return tuple(ends), None
 
     def scan(self, step: Body, starts: Values, sequences: Values) -> Any:
         """A step for each place of the sequences: the last carried values, stacked outputs, and what is kept."""

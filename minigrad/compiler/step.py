@@ -61,8 +61,8 @@ def compile(
     ``executor``, whose parameters it reads and updates (its own copies without);
     ``exact=False``, faster, with other last bits: products of all steps, and of a layer with its bias, at once;
     ``stop_after``, a rung of the ladder: returns the Program (``"buffers"``, ``"source"``: the text) instead;
-    ``backend="jax"``, a `JaxStep`: one pure function under `jax.jit`; ``backend="c"``, the same step from compiled C
-    (`static.to_c` shows the text), where ``max_steps`` bounds while loops that are differentiated.
+    ``backend="jax"``, a `JaxStep`: one pure function under `jax.jit`, where ``max_steps`` bounds while loops that
+    are differentiated; ``backend="c"``, the same step from compiled C (`static.to_c` shows the text).
     Errors: `ProgramError` for unknown names and rungs.
 
     >>> from minigrad import static

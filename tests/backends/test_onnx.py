@@ -148,18 +148,20 @@ def test_a_recurrent_network_is_unrolled_forward_and_backward(runtime):
         np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
-def test_a_branch_without_gradient_stays_control_flow(runtime):
+def test_a_branch_and_a_loop_without_gradient_stay_control_flow(runtime):
     program = static.Program()
     with static.program_guard(program):
         x = static.data("x", [])
         y = static.cond(x > 0, lambda: x * 2.0, lambda: -x)
-        z = y * 2.0
+        _, z = static.while_loop(
+            lambda i, s: s < 100.0, lambda i, s: (i + 1, s * 2.0 + y), [0, x * 0.0 + 1.0]
+        )
     for value in (3.0, -3.0, 200.0):
         feed = {"x": np.array(value)}
         found = runtime(program, feed, [y.name, z.name])
         np.testing.assert_array_equal(found, static.Executor().run(program, feed, [y, z]))
     model = static.export_onnx(program, fetch=[y, z])
-    assert "If" in {n.op_type for n in model.graph.node}
+    assert {"If", "Loop"} <= {n.op_type for n in model.graph.node}
 
 
 def test_an_updated_parameter_becomes_an_output_of_its_own(runtime):
@@ -246,12 +248,14 @@ def test_importing_minigrad_loads_no_onnx():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_feeds_that_only_a_branch_reads_are_inputs(runtime):
+def test_feeds_that_only_a_branch_or_a_loop_reads_are_inputs(runtime):
     prog = static.Program()
     with static.program_guard(prog):
-        p, x = static.data("p", []), static.data("x", [3])
+        p, x, n = static.data("p", []), static.data("x", [3]), static.data("n", [], np.int64)
         y = static.cond(p > 0, lambda: x * 2.0, lambda: x - 1.0)
-    feed = {"p": np.array(1.0), "x": np.arange(3.0)}
-    wanted = static.Executor().run(prog, feed, [y])
-    assert {i.name for i in static.export_onnx(prog, fetch=y).graph.input} == {"p", "x"}
-    np.testing.assert_allclose(runtime(prog, feed, [y])[0], wanted[0])
+        _, z = static.while_loop(lambda i, h: i < n, lambda i, h: (i + 1, h + x), [0, y])
+    feed = {"p": np.array(1.0), "x": np.arange(3.0), "n": np.array(2)}
+    for fetch, read in (([y], {"p", "x"}), ([z], {"p", "x", "n"})):
+        wanted = static.Executor().run(prog, feed, fetch)
+        assert {i.name for i in static.export_onnx(prog, fetch=fetch).graph.input} == read
+        np.testing.assert_allclose(runtime(prog, feed, fetch)[0], wanted[0])
