@@ -70,7 +70,7 @@ record(
         more=[s(draw(), axes=None)],
     ),
     [
-        fails(ShapeError, "each of the 2 axes once; swapaxes", np.ones((2, 3)), axes=(0, 1, 2)),
+        fails(ShapeError, "name each axis once; swapaxes", np.ones((2, 3)), axes=(0, 1, 2)),
         RAGGED,
     ],
     holomorphic=True,
