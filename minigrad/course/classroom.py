@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from . import notebook, progress
-from .folder import Course
 from .steps import CourseError, Step
 
 PASSED, NOTHING = "✓", "·"
-_PACKAGE = Path(__file__).resolve().parents[1]
-
-
-def own_root(course: Course, root: Path) -> Path:
-    """A folder with a copy of the package and of the steps: what a notebook changes there is its own."""
-    unwanted = shutil.ignore_patterns("__pycache__", "shipped")
-    shutil.copytree(_PACKAGE, root / "minigrad", ignore=unwanted)
-    shutil.copytree(course.steps, root / "steps", ignore=unwanted)
-    return root
 
 
 def handed_in(folder: Path, steps: Sequence[Step]) -> dict[str, dict[str, Path]]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from . import build as building
-from . import classroom, execute, growth, launch, notebook, progress
+from . import classroom, execute, growth, isolated, launch, notebook, progress
 from . import questions as recalling
 from . import site as site_folder
 from .execute import Ran
@@ -93,14 +93,14 @@ def _check_class(folder: Path, words: Sequence[str]) -> int:
                 read.append((learner, name, notebook.joined(notebook.read(path))))
             except CourseError as error:  # one that is broken does not stop the others
                 notes.append(str(error))
-    with tempfile.TemporaryDirectory() as scratch:
-        roots = [classroom.own_root(course, Path(scratch, str(k))) for k in range(len(read))]
-        runs = [(each[2], root) for each, root in zip(read, roots, strict=True)]
-        results = _executed(runs, go_on=True)
-    for (learner, name, _), ran in zip(read, results, strict=True):
-        verdicts[learner] |= execute.verdicts(ran.notebook)
-        if ran.failure:
-            notes.append(f"{learner}, {name}, {ran.failure}")
+    files = [path for each in answers.values() for path in each.values() if path.is_file()]
+    with _progress(len(read)) as bar:
+        outcomes, put_back = isolated.run_all([each[2] for each in read], course, files, bar.update)
+    for (learner, name, _), outcome in zip(read, outcomes, strict=True):
+        verdicts[learner] |= outcome.verdicts
+        if outcome.failure:
+            notes.append(f"{learner}, {name}, {outcome.failure}")
+    notes += [f"{path} was changed while the notebooks ran, and is put back" for path in put_back]
     tried = {name for each in answers.values() for name in each}
     exercises = [id for step in known if words or step.name in tried for id in step.exercises]
     print("\n".join(classroom.table(verdicts, exercises)))
@@ -199,13 +199,18 @@ def _on_disk(target: Target) -> tuple[Notebook, Path]:
 
 
 def _executed(runs: Iterable[tuple[Notebook, Path]], go_on: bool = False) -> list[Ran]:
-    """Execute notebooks, each in its root, with a progress bar."""
+    """Execute notebooks, each in its root."""
+    runs = list(runs)
+    with _progress(len(runs)) as bar:
+        return execute.run_all(runs, go_on=go_on, done=bar.update)
+
+
+def _progress(total: int) -> Any:
+    """A bar that moves on with each notebook."""
     need("nbclient", "running notebooks")
     from tqdm import tqdm
 
-    runs = list(runs)
-    with tqdm(total=len(runs), unit="notebook", disable=None, leave=False) as bar:
-        return execute.run_all(runs, go_on=go_on, done=bar.update)
+    return tqdm(total=total, unit="notebook", disable=None, leave=False)
 
 
 def _write(target: Target, made: Notebook) -> int:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
+import re
 import shutil
 import time
+from pathlib import Path
 
 import pytest
 from sample_course import copied
 
-from minigrad.course import build, execute, notebook
+from minigrad.course import build, execute, isolated, notebook
 from minigrad.course.classroom import handed_in, print_tests, printable, table
 from minigrad.course.cli import main
-from minigrad.course.execute import Ran
+from minigrad.course.isolated import Outcome
 from minigrad.course.steps import CourseError
 
 
@@ -105,9 +108,8 @@ def test_one_command_checks_a_class(course, tmp_path, capsys, monkeypatch):
     assert lines[2].split() == ["bo", "○", "○", "0", "of", "2"]
     assert lines[3].split() == ["1", "1"]
     shutil.rmtree(folder / "bo")
-    said = {"output_type": "stream", "text": "✓ 90a\n✓ 90b"}
-    passed = Ran({"cells": [{"outputs": [said]}]}, None)
-    monkeypatch.setattr(execute, "run_all", lambda *_, **__: [passed])
+    passed = Outcome({"90a": "✓ 90a", "90b": "✓ 90b"}, None)
+    monkeypatch.setattr(isolated, "run_all", lambda given, *_, **__: ([passed], []))
     assert main(["check", "--class", str(folder)]) == 0
     assert main(["check", "--class", str(folder / "nobody")]) == 2
 
@@ -137,7 +139,11 @@ def test_the_tests_of_a_class_stand_below_its_table(tmp_path, capsys):
     ],
 )
 def test_a_broken_notebook_is_said_and_stops_nobody(course, tmp_path, capsys, monkeypatch, text):
-    monkeypatch.setattr(execute, "run_all", lambda runs, **__: [Ran(n, None) for n, _ in runs])
+    monkeypatch.setattr(
+        isolated,
+        "run_all",
+        lambda given, *_, **__: ([Outcome(execute.verdicts(n), None) for n in given], []),
+    )
     folder = tmp_path / "answers"
     put(folder / "anna" / "step90_first.ipynb", folder / "bo" / "step90_first.ipynb")
     said = {"output_type": "stream", "name": "stdout", "text": "✓ 90a passed\n✓ 90b passed"}
@@ -175,46 +181,116 @@ def check_class(folder):
     return {line.split()[0]: line.split()[1:3] for line in lines[1:end]}, lines[end + 1 :]
 
 
+def running(word):
+    """The processes whose command line has a word in it."""
+    return [
+        int(entry.parent.name)
+        for entry in Path("/proc").glob("[0-9]*/cmdline")
+        if word in entry.read_bytes().decode(errors="replace")
+    ]
+
+
+needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="no /proc here")
+
+
+SLEEPS = "986.543"
+
+
 @pytest.fixture(scope="module")
 def examined(tmp_path_factory):
-    """A class in which some do what they should not: marks and notes."""
+    """A class in which many do what they should not: marks, notes, and what was and is in the files."""
     root = tmp_path_factory.mktemp("class")
     course, folder = copied(root / "course"), root / "answers"
+    step = course.root / "steps" / "step90_first.py"
     hand_in(folder / "zoe", "from minigrad.course import check\n" + PASSES, encoding="utf-8-sig")
+    handed = folder / "zoe" / "step90_first.ipynb"
     hand_in(
         folder / "a_vandal",
         "import minigrad.course.steps as m, pathlib\npathlib.Path(m.__file__).write_text('broken(')",
     )
+    hand_in(
+        folder / "outside",
+        f"import pathlib\npathlib.Path({str(step)!r}).write_text('')",
+        f"pathlib.Path({str(handed)!r}).unlink()",
+    )
+    start = f"subprocess.Popen(['sleep', '{SLEEPS}'], start_new_session=True)"
+    hand_in(
+        folder / "daemon",
+        f"import subprocess\n{start}\nsubprocess.Popen('sleep {SLEEPS} & sleep {SLEEPS} &', shell=True)",
+        PASSES,
+    )
+    hand_in(
+        folder / "many", f"import subprocess, time\nfor _ in range(80): {start}\ntime.sleep(99)"
+    )
     hand_in(folder / "loud", "while True: print('y' * 100_000)")
     hand_in(folder / "\x1b[31mred", "raise ValueError('\\x1b[2J\\nanna  ✓   ✓   2 of 2')")
+    hand_in(folder / "killer", "import os\nos.kill(os.getppid(), 9)")
+    before = step.read_text(), handed.read_bytes()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(course.root)
-        return check_class(folder)
+        marks, notes = check_class(folder)
+    return marks, notes, before, (step.read_text(), handed.read_bytes())
 
 
 def test_who_does_nothing_wrong_passes_whatever_the_others_do(examined):
-    marks, notes = examined
+    marks, notes, *_ = examined
     assert marks["zoe"] == ["✓", "✓"]  # from Windows, with a mark at the beginning
     assert marks["a_vandal"] == ["·", "·"]  # who changed a copy of the package
     assert not any("a_vandal" in note or "zoe," in note for note in notes)
 
 
+def test_what_a_notebook_changes_outside_is_put_back_and_said(examined):
+    _, notes, before, after = examined
+    assert after == before
+    assert sum("and is put back" in note for note in notes) == 2
+
+
+@needs_proc
+def test_a_notebook_leaves_no_process_behind_and_may_start_some_but_not_many(examined):
+    marks, notes, *_ = examined
+    assert (marks["daemon"], marks["many"]) == (["✓", "✓"], ["·", "·"])
+    (note,) = (note for note in notes if "many," in note)
+    assert re.fullmatch(r"  many, step90_first, stopped with \d+ processes; 64 are allowed", note)
+    assert not running(SLEEPS)
+
+
 def test_what_is_printed_has_a_limit_and_does_nothing_to_a_terminal(examined):
-    marks, notes = examined
+    marks, notes, *_ = examined
     assert {"loud", "�[31mred"} <= set(marks)
     assert any("loud" in n and "it printed more than 20,000,000 characters" in n for n in notes)
     assert any(n.endswith("ValueError: �[2J anna  ✓   ✓   2 of 2") for n in notes)
     assert not any("\x1b" in note for note in notes)
 
 
+def test_a_notebook_that_ends_its_own_examiner_is_said(examined):
+    marks, notes, *_ = examined
+    assert marks["killer"] == ["·", "·"]
+    assert "  killer, step90_first, its process ended without a result" in notes
+
+
 def test_time_is_limited_by_notebook_and_not_by_cell(course, tmp_path, monkeypatch):
-    monkeypatch.setattr(execute, "SECONDS", 8.0)
+    monkeypatch.setattr(isolated, "SECONDS", 8.0)
     hand_in(tmp_path / "answers" / "slow", *["import time; time.sleep(5)"] * 20)
     begun = time.monotonic()
-    _, (note,) = check_class(tmp_path / "answers")
-    assert note.startswith("  slow, step90_first, cell ")
-    assert note.endswith("Error: stopped after 8 seconds")
+    _, notes = check_class(tmp_path / "answers")
+    assert notes == ["  slow, step90_first, stopped after 8 seconds"]
     assert time.monotonic() - begun < 60
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["", "[]", "{", "[" * 100_000, '{"verdicts": 1, "failure": null}', '{"verdicts": {"1a": 2}}'],
+)
+def test_a_result_that_is_no_result_counts_as_none(tmp_path, written):
+    path = tmp_path / "result.json"
+    path.write_text(written)
+    assert isolated._result(path, None) == Outcome({}, "its process ended without a result")
+    path.unlink()
+    path.symlink_to("/etc/passwd")
+    assert not isolated._result(path, None).verdicts
+    path.unlink()
+    os.mkfifo(path)
+    assert not isolated._result(path, "stopped").verdicts
 
 
 def test_text_of_strangers_stays_on_one_line_without_signs_that_steer_a_terminal():

@@ -108,6 +108,7 @@ def test_whatever_else_writes_a_file_writes_no_file_of_the_user():
     own = {
         "layout.py",
         "layout_worker.py",
+        "isolated.py",
         "site.py",
         "build.py",
     }  # pipes; folders of their own

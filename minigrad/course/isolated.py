@@ -1,0 +1,204 @@
+"""A learner's notebook in a process, a folder and a copy of the package of its own.
+
+``run_all`` is for the one who checks; ``python -m minigrad.course.isolated FOLDER`` is the other
+side: it executes the one notebook of a folder there. All processes of a notebook end with it.
+
+This keeps notebooks from disturbing each other by accident or by simple tricks. It is no wall:
+what they execute has the rights of whoever starts it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import execute
+from .folder import Course
+from .notebook import Notebook
+
+#: Limits of one notebook: seconds, processes, bytes of memory of each.
+SECONDS, PROCESSES, MEMORY = 300.0, 64, 8 << 30
+_RESULT, _LONGEST_RESULT = "result.json", 1_000_000
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a notebook's checks said, by exercise, and what stopped it, if anything did."""
+
+    verdicts: dict[str, str]
+    failure: str | None
+
+
+class Snapshot:
+    """Files as they were before anything was executed."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.contents = {path: path.read_bytes() for path in paths}
+
+    def restore(self) -> list[Path]:
+        """Put back what was changed since; the files that were."""
+        changed = [path for path, content in self.contents.items() if _content(path) != content]
+        for path in changed:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.unlink(missing_ok=True)
+            path.write_bytes(self.contents[path])
+        return changed
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return None if path.is_symlink() else path.read_bytes()
+    except OSError:
+        return None
+
+
+def run_all(
+    notebooks: Sequence[Notebook],
+    course: Course,
+    handed_in: Sequence[Path],
+    done: Callable[[], object],
+) -> tuple[list[Outcome], list[Path]]:
+    """Execute notebooks, each alone; the outcomes, and the files that they changed and we put back.
+
+    Watched are the package, the steps of the course and what was handed in.
+    """
+    package = {path: Path("minigrad") / path.relative_to(_PACKAGE) for path in _files(_PACKAGE)}
+    steps = {path: Path("steps") / path.name for path in course.steps.glob("*.py")}
+    snapshot = Snapshot([*package, *steps, *handed_in])
+    copy = {place: snapshot.contents[path] for path, place in (package | steps).items()}
+
+    def one(notebook: Notebook) -> Outcome:
+        outcome = _run(notebook, copy)
+        done()
+        return outcome
+
+    with ThreadPoolExecutor(execute.KERNELS) as pool:
+        outcomes = list(pool.map(one, notebooks))
+    return outcomes, snapshot.restore()
+
+
+def _files(package: Path) -> Iterator[Path]:
+    for path in sorted(package.rglob("*")):
+        parts = path.relative_to(package).parts
+        if "__pycache__" not in parts and "shipped" not in parts and path.is_file():
+            yield path
+
+
+def _run(notebook: Notebook, copy: dict[Path, bytes]) -> Outcome:
+    folder = Path(tempfile.mkdtemp(prefix="minigrad-"))
+    try:
+        for place, content in copy.items():
+            (folder / place).parent.mkdir(parents=True, exist_ok=True)
+            (folder / place).write_bytes(content)
+        (folder / "tmp").mkdir()
+        (folder / "notebook.json").write_text(json.dumps(notebook), encoding="utf-8")
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(folder), os.getenv("PYTHONPATH")])),
+            "TMPDIR": str(folder / "tmp"),
+        }
+        command = [sys.executable, "-m", f"{__package__}.isolated", str(folder)]
+        return _result(folder / _RESULT, _limited(command, folder, environment))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _result(path: Path, stopped: str | None) -> Outcome:
+    """What the other side wrote; it may be anything, for a notebook could write it, too."""
+    try:
+        with open(os.open(path, os.O_RDONLY | _NOT_A_LINK), encoding="utf-8") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ValueError("no file")
+            said = json.loads(file.read(_LONGEST_RESULT))
+        verdicts, failure = said["verdicts"], said["failure"]
+        if not all(isinstance(each, str) for pair in verdicts.items() for each in pair):
+            raise ValueError("no text")
+        return Outcome(dict(verdicts), stopped or (failure if failure is None else str(failure)))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return Outcome({}, stopped or "its process ended without a result")
+
+
+_NOT_A_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+def _limited(command: list[str], folder: Path, environment: dict[str, str]) -> str | None:
+    """Run a command to its end, or to a limit: then the limit, in words."""
+    end = time.monotonic() + SECONDS
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        while process.poll() is None:
+            if time.monotonic() > end:
+                return f"stopped after {SECONDS:g} seconds"
+            if (count := len(_family(environment))) > PROCESSES:
+                return f"stopped with {count} processes; {PROCESSES} are allowed"
+            time.sleep(0.3)
+        return None
+    finally:
+        _end(environment)
+        process.wait()
+
+
+def _family(environment: dict[str, str]) -> set[Any]:
+    """The processes of a notebook: all of them were given its folder for temporary files."""
+    import psutil  # type: ignore[import-untyped]  # ipykernel brings it
+
+    def is_ours(process: Any) -> bool:
+        return (process.info["environ"] or {}).get("TMPDIR") == environment["TMPDIR"]
+
+    return set(filter(is_ours, psutil.process_iter(["environ"])))
+
+
+def _end(environment: dict[str, str]) -> None:
+    """Kill the processes of a notebook: first none may start another, then they go."""
+    known: set[Any] = set()
+    while more := _family(environment) - known:
+        known |= more
+        for process in more:
+            with contextlib.suppress(Exception):
+                process.suspend()  # unless it has ended, or may not be touched
+    for process in known:
+        with contextlib.suppress(Exception):
+            process.kill()
+
+
+def _limit_memory() -> None:
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _execute(folder: Path) -> None:
+    """The other side: execute the notebook of a folder, and write what its checks said."""
+    _limit_memory()
+    notebook: dict[str, Any] = json.loads((folder / "notebook.json").read_text(encoding="utf-8"))
+    [ran] = execute.run_all([(notebook, folder)], go_on=True)
+    failure = str(ran.failure)[:1000] if ran.failure else None
+    said = {"verdicts": execute.verdicts(ran.notebook), "failure": failure}
+    (folder / _RESULT).write_text(json.dumps(said), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    _execute(Path(sys.argv[1]))
