@@ -211,6 +211,7 @@ PATHS: dict[str, Callable[[], Path]] = {
     "add_ of itself": lambda: _in_place(lambda y: y.add_(y)),
     "copy_": lambda: _in_place(lambda y: y.copy_(y * 2)),
     "a part": lambda: _in_place(lambda y: _put(y, 7.0)),
+    "a part from a view": lambda: _in_place(lambda y: _put(y, y[1:])),
     "the first run of a program": lambda: _run(begun=False),
     "a run of a program": lambda: _run(begun=True),
     "a compiled step": _compiled,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from minigrad.viz.adapters.names import Names
 from minigrad.viz.adapters.of_nodes import of_links
+from minigrad.viz.adapters.of_program import of_program
 from minigrad.viz.graph.graph import Graph
 from minigrad.viz.render.words import describe, describe_edge, describe_node
+from tests.viz import sample_programs as samples
 from tests.viz.linked_nodes import Square, Variable, backward
 
 
@@ -31,6 +33,13 @@ def test_before_backward_no_gradient_is_named_with_a_number():
         describe(of_links([chain()], Names())).splitlines()[-1]
         == "2. Square.backward: y.grad = — to x.grad = — (gx = 2·x·gy)"
     )
+
+
+def test_a_program_is_told_block_by_block_in_the_order_it_runs():
+    program = samples.while_loop()
+    told = [line.split() for line in describe(of_program(program)).splitlines()[1:]]
+    ran = [["block", str(b.idx), op.type] for b in program.blocks for op in b.ops]
+    assert [[*t[1:3], t[4].rstrip(":")] for t in told] == ran
 
 
 def test_many_steps_are_counted():

@@ -22,11 +22,17 @@ def describe(graph: Graph) -> str:
     1. Square: x to y
     """
     links = Links(graph)
-    steps = [describe_op(links, n) for n in ordered_ops(graph)]
+    nested = any(r.strong for r in graph.regions.values())
+    steps = [_block(n) * nested + describe_op(links, n) for n in ordered_ops(graph)]
     shown = [f"{i}. {visible(step)}" for i, step in enumerate(steps[:_MOST_STEPS], 1)]
     if len(steps) > _MOST_STEPS:
         shown.append(f"… and {len(steps) - _MOST_STEPS} more steps")
     return "\n".join([sentence(graph), *shown, *(visible(n) for n in graph.notes)])
+
+
+def _block(node: Node) -> str:
+    """Which block of a program an operator stands in."""
+    return f"block {node.data['place'][0]} " if "place" in node.data else ""
 
 
 def sentence(graph: Graph) -> str:
@@ -57,8 +63,10 @@ def _listed(names: list[str]) -> str:
 
 
 def ordered_ops(graph: Graph) -> list[Node]:
-    """Operations forward, then backward, each side in the order in which it runs."""
+    """Operations forward, then backward, each side in the order in which it runs; of a program, block by block."""
     ops = [n for n in graph.nodes.values() if is_op(n)]
+    if all("place" in n.data for n in ops):
+        return sorted(ops, key=lambda n: n.data["place"])
     forward = [n for n in ops if n.side == "forward"]
     backward = [n for n in ops if n.side == "backward"]
     return [*_numbered(forward), *_numbered(backward)]
