@@ -158,9 +158,8 @@ def _side(graph: Graph, links: Links, side: str) -> list[str]:
         named = region is not None and len(graph.regions) > 2
         depth = len(graph.around(name)) - 1 if named else 0
         lines += ["  " * depth + f"  [{visible(region.label)}]"] if named and region else []
-        lines += [
-            "  " * (depth + named) + "  " + line for line in _aligned(_rows(graph, links, members))
-        ]
+        margin = "  " * (depth + named + 1)
+        lines += [margin + line for line in _aligned(_rows(graph, links, members))]
     return lines
 
 
@@ -187,8 +186,7 @@ def _op_row(links: Links, node: Node) -> Row:
     values = "; ".join(visible(line) for n in out for line in n.lines)
     remarks = [visible(line) for line in node.lines]
     if node.reads:
-        reads = ", ".join(map(visible, node.reads))
-        remarks.append(f"reads {reads}")
+        remarks.append(f"reads {', '.join(map(visible, node.reads))}")
     if out and out[0].kind in _SAID:
         remarks.append(NODE_STYLES[out[0].kind].meaning)
     return call, values, "; ".join(remarks)
