@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from math import cos, pi
 from typing import Any
 
@@ -398,7 +399,6 @@ class CosineAnnealingLR(LambdaLR):
 
 
 Array = np.ndarray[Any, Any]
-Change = tuple[Any, str, Any]  #: of an attribute: object, name, value
 
 
 class Optimizer:
@@ -447,7 +447,7 @@ class Optimizer:
         check_options(self._defaults)
         self.parameters: list[Tensor] = []
         self.param_groups: list[dict[str, Any]] = []
-        self.state: list[dict[str, Array]] = []
+        self.state: dict[Tensor, list[Array]] = {}  # what is remembered, slot by slot
         is_grouped = isinstance(parameters, list | tuple) and any(
             isinstance(g, dict) for g in parameters
         )
@@ -468,9 +468,10 @@ class Optimizer:
         """
         whole = group_of(group, self._defaults, self.parameters)
         params = whole["params"]
-        state = [{slot: _first(kind, p) for slot, kind in self.memory.items()} for p in params]
-        added = [("param_groups", [whole]), ("parameters", params), ("state", state)]
-        set_all([(self, name, getattr(self, name) + more) for name, more in added])
+        state = {p: [_first(kind, p) for kind in self.memory.values()] for p in params}
+        groups, parameters = [*self.param_groups, whole], [*self.parameters, *params]
+        added = {"param_groups": groups, "parameters": parameters, "state": self.state | state}
+        set_all([(self, name, value) for name, value in added.items()])
 
     @property
     def lr(self) -> Any:
@@ -508,79 +509,50 @@ class Optimizer:
         if not self.parameters:
             what = "this optimizer has no parameters"
             raise refusal(what, "give them, as in SGD(model, lr=0.1)", GradError)
-        group = self.param_groups[0]
-        several = len(self.param_groups) > 1 or self.memory or self._own
-        if several or self.clip or group["weight_decay"]:
-            set_all([*self._changes(), (self, "count", self.count + 1)])
-        else:
-            lr = group["lr"]
-            self._plain_step(float(lr(self.count) if callable(lr) else lr))
-
-    def _plain_step(self, rate: float) -> None:
-        """The same where nothing is remembered, clipped or added: small networks live here."""
-        kernel, dtype = REGISTRY[self.type].kernel, None
+        kernel, count, state = REGISTRY[self.type].kernel, self.count, self.state
+        clipped = self._clipped(self.clip) if self.clip else None
         changes: list[tuple[Any, ...]] = []  # parameter, its new array, what it had
-        for p in self.parameters:
-            g = p._grad
-            if g is None or p._node is None:
-                continue
-            value = p._data
-            if g.__class__ is Tensor:  # an array was left by backward, and fits
-                g = g._data
-                if g.shape != value.shape:
-                    raise _unlike(p)
-            if value.dtype is not dtype:  # as a Program has it: an array of the parameter's dtype
-                dtype = value.dtype
-                lr = np.asarray(rate, dtype)
-            changes.append((p, kernel(value, g, lr), value, p._exposed))
-        count = self.count
+        remembered: dict[Tensor, list[Array]] = {}
+        for group in self.param_groups:
+            rate, decay = group["lr"], 0.0 if self.decoupled else group["weight_decay"]
+            rate = float(rate(count) if callable(rate) else rate)
+            attrs, dtype = {name: group[name] for name in self._own}, None
+            update = partial(kernel, **attrs) if attrs else kernel
+            for p in group["params"]:
+                slope, value = p._grad, p._data
+                if slope is None or p._node is None:
+                    continue
+                if clipped:
+                    slope = clipped[p]
+                if slope.__class__ is Tensor:  # an array was left by backward, and fits
+                    slope = _fitting(slope, p)
+                if value.dtype is not dtype:  # as in a Program: an array of the parameter's dtype
+                    dtype = value.dtype
+                    lr = np.asarray(rate, dtype)
+                if decay:
+                    slope = slope + decay * value
+                if self.memory:
+                    new, *remembered[p] = update(value, slope, *state[p], lr)
+                else:
+                    new = update(value, slope, lr)
+                changes.append((p, new, value, p._exposed))
         try:
             for p, new, _, _ in changes:
                 p._data = new  # a new array: graphs keep the old one
                 p._exposed = False
+            self.state = {**state, **remembered} if remembered else state
             self.count = count + 1
         except BaseException:
-            for p, _, data, exposed in changes:
-                p._data, p._exposed = data, exposed
-            self.count = count
+            for p, _, value, exposed in changes:
+                p._data, p._exposed = value, exposed
+            self.state, self.count = state, count
             raise
 
-    def _changes(self) -> list[Change]:
-        """The new value of each parameter, and the new state: what is remembered about all."""
+    def _clipped(self, clip: Callable[[list[Any]], list[Any]]) -> dict[Tensor, Any]:
+        """The clipped gradients of all parameters that have one."""
         trained = [p for p in self.parameters if p._grad is not None and p.requires_grad]
-        slopes = dict(zip(map(id, trained), self._slopes(trained), strict=True))
-        state = dict(zip(map(id, self.parameters), self.state, strict=True))
-        kernel = REGISTRY[self.type].kernel
-        changes: list[Change] = []
-        for group in self.param_groups:
-            rate = group["lr"]
-            rate = float(rate(self.count) if callable(rate) else rate)
-            decay = 0.0 if self.decoupled else group["weight_decay"]
-            attrs = {name: group[name] for name in self._own}
-            for p in group["params"]:
-                slope = slopes.get(id(p))
-                if slope is None:
-                    continue
-                value = p._data
-                if decay:
-                    slope = slope + decay * value
-                lr = np.asarray(rate, value.dtype)  # as in a Program: of the parameter's dtype
-                new = kernel(value, slope, *state[id(p)].values(), lr, **attrs)
-                if self.memory:
-                    new, *remembered = new
-                    state[id(p)] = dict(zip(self.memory, remembered, strict=True))
-                changes += [(p, "_data", new), (p, "_exposed", False)]
-        return [*changes, (self, "state", list(state.values()))]
-
-    def _slopes(self, trained: list[Tensor]) -> list[Array]:
-        """The gradients, clipped."""
-        slopes = [getattr(p._grad, "_data", p._grad) for p in trained]  # a Tensor, or its array
-        for p, slope in zip(trained, slopes, strict=True):
-            if slope.shape != p._data.shape:
-                raise _unlike(p)
-        if self.clip and slopes:
-            slopes = [g._data for g in self.clip([wrap(g) for g in slopes])]
-        return slopes
+        grads = [wrap(_fitting(p.grad, p)) for p in trained]
+        return dict(zip(trained, clip(grads) if grads else [], strict=True))
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
@@ -610,8 +582,9 @@ class Optimizer:
     def state_dict(self) -> dict[str, Array]:
         """What is remembered, by name: ``nn.save`` can store it."""
         named = {"count": np.array(self.count)}
-        for k, state in enumerate(self.state):
-            named |= {f"{slot}.{k}": np.array(value) for slot, value in state.items()}
+        for k, remembered in enumerate(self.state.values()):
+            for slot, value in zip(self.memory, remembered, strict=True):
+                named[f"{slot}.{k}"] = np.array(value)
         return named
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -620,9 +593,9 @@ class Optimizer:
         Errors: `ShapeError` for missing, unknown or unfitting entries; then nothing has changed.
         """
         values = fitting_state(repr(self), self.state_dict(), state)
-        remembered = [
-            {slot: values[f"{slot}.{k}"] for slot in slots} for k, slots in enumerate(self.state)
-        ]
+        remembered = {
+            p: [values[f"{slot}.{k}"] for slot in self.memory] for k, p in enumerate(self.state)
+        }
         set_all([(self, "count", int(values["count"])), (self, "state", remembered)])
 
     def __repr__(self) -> str:
@@ -630,13 +603,14 @@ class Optimizer:
         return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in facts.items())})"
 
 
-def _unlike(p: Tensor) -> MinigradError:
-    what, grad = p.name or "a parameter", p.grad
-    return refusal(
-        f"the gradient of {what} is {describe(grad)}, the parameter {describe(p)}",
-        "optimizer.zero_grad() where a parameter is given other data, then backward again",
-        GradError,
-    )
+def _fitting(grad: Any, p: Tensor) -> Array:
+    """The array of a gradient.  Errors: `GradError` where the parameter has another shape."""
+    array: Array = grad._data
+    if array.shape != p._data.shape:
+        what = f"the gradient of {p.name or 'a parameter'} is {describe(grad)}, the parameter {describe(p)}"
+        advice = "optimizer.zero_grad() where a parameter is given other data, then backward again"
+        raise refusal(what, advice, GradError)
+    return array
 
 
 def _first(kind: Any, p: Tensor) -> Any:
