@@ -7,7 +7,7 @@ import numpy as np
 
 from ..primitives.registry import elementwise, primitive
 from .compare import where
-from .elementwise import exp
+from .elementwise import exp, mul
 
 __all__ = ["elu", "erf", "gelu", "leaky_relu", "logaddexp", "relu", "sigmoid", "silu", "softplus"]
 
@@ -63,7 +63,6 @@ def leaky_relu(x, *, negative_slope=0.01):
 leaky_relu.grad(
     x=lambda x, out_grad, negative_slope: where(x > 0, out_grad, negative_slope * out_grad)
 )
-leaky_relu.primitive.formula(x="where(x > 0, g, negative_slope * g)")
 
 
 @primitive
@@ -113,7 +112,6 @@ logaddexp.grad(
 )
 
 
-@primitive
 def silu(x):
     """``x * sigmoid(x)``, also called swish.
 
@@ -121,16 +119,7 @@ def silu(x):
     >>> mg.silu(mg.tensor([-1.0, 0.0, 1.0]))
     tensor([-0.2689,  0.    ,  0.7311])
     """
-    return np.multiply(x, sigmoid(x))
-
-
-def _silu_rule(x, out_grad):
-    s = sigmoid(x)
-    return out_grad * (s * (1 + x * (1 - s)))
-
-
-silu.grad(x=_silu_rule)
-silu.primitive.formula(x="g * sigmoid(x) * (1 + x * (1 - sigmoid(x)))")
+    return mul(x, sigmoid(x))
 
 
 @primitive

@@ -78,7 +78,6 @@ div.grad(
     x=lambda y, out_grad: out_grad / y,
     y=lambda y, out, out_grad: -out_grad * out / y,
 )
-div.primitive.formula(y="-g * out / y")
 
 
 @elementwise

@@ -9,7 +9,7 @@ from .compare import abs, equal, maximum, minimum, not_equal, where
 from .create import astype, ones_like
 from .elementwise import log, sub
 from .index import take, take_along_axis
-from .reduce import mean, reduce_sum
+from .reduce import mean, over_count, reduce_sum
 from .shape import axis_tuple, expand_dims, fits, reshape, squeeze, unbroadcast
 from .softmax import log_softmax, lowered, shares, softmax
 
@@ -103,10 +103,11 @@ def softmax_less_target(x, target, *, axis=-1):
     return out
 
 
-def _softmax_less_target_rule(x, target, out_grad, axis):
+def _softmax_less_target_rule(x, target, out_grad, x_shape, axis):
     p = softmax(x, axis=axis)
     back = p * (out_grad - reduce_sum(p * out_grad, axis=axis, keepdims=True))
-    return over_rows(back, axis=axis)
+    rows = tuple([a for a in range(len(x_shape)) if a != axis % len(x_shape)])
+    return over_count(back, x_shape, rows)
 
 
 mean_cross_entropy.grad(
@@ -115,16 +116,6 @@ mean_cross_entropy.grad(
 mean_cross_entropy.primitive.formula(x="g * (softmax(x) - onehot(target)) / n")
 softmax_less_target.grad(x=_softmax_less_target_rule)
 softmax_less_target.primitive.formula(x="softmax(x) * (g - sum(softmax(x) * g)) / n")
-
-
-@primitive
-def over_rows(x, *, axis=-1):
-    """``x`` divided by the number of its rows along an axis."""
-    x = np.asarray(x)
-    return x / max(x.size // max(x.shape[axis], 1), 1)
-
-
-over_rows.grad(x=(over_rows, "out_grad, axis", "g / n"))
 
 
 def _classes(x, target, axis):

@@ -44,28 +44,6 @@ def expand_reduced(x, *, shape, axis=None, keepdims=False):
     return out
 
 
-@primitive(view=True)
-def group_axes(x, *, axis=None):
-    """Move axes to the end and make them one axis."""
-    x = np.asarray(x)
-    axes = reduced_axes(axis, x.ndim)
-    rest = [k for k in range(x.ndim) if k not in axes]
-    size = math.prod([x.shape[a] for a in axes])
-    return np.transpose(x, (*rest, *axes)).reshape([x.shape[k] for k in rest] + [size])
-
-
-@primitive(view=True, infer=shape_attr)
-def ungroup_axes(x, *, shape, axis=None):
-    """Undo `group_axes`."""
-    axes = reduced_axes(axis, len(shape))
-    order = (*[k for k in range(len(shape)) if k not in axes], *axes)
-    return np.transpose(np.reshape(x, [shape[k] for k in order]), np.argsort(order))
-
-
-group_axes.grad(x=(ungroup_axes, "out_grad, x_shape, axis"))
-ungroup_axes.grad(x=(group_axes, "out_grad, axis"))
-
-
 # -- sums and means ------------------------------------------------------------------------
 
 
@@ -134,11 +112,13 @@ def prod(x, *, axis=None, keepdims=False):
 
 
 def _prod_rule(x, out_grad, x_shape, axis, keepdims):
-    factors = group_axes(x, axis=axis)
-    before = shift(cumprod(factors, axis=-1), axis=-1, by=1, fill=1)
-    after = shift(cumprod(factors, axis=-1, reverse=True), axis=-1, by=-1, fill=1)
-    others = ungroup_axes(before * after, shape=x_shape, axis=axis)
-    return expand_reduced(out_grad, shape=x_shape, axis=axis, keepdims=keepdims) * others
+    """The gradient times all other factors: along each axis those before an element, and those behind it."""
+    grad = expand_reduced(out_grad, shape=x_shape, axis=axis, keepdims=keepdims)
+    for a in reduced_axes(axis, len(x_shape)):
+        before = shift(cumprod(x, axis=a), axis=a, by=1, fill=1)
+        after = shift(cumprod(x, axis=a, reverse=True), axis=a, by=-1, fill=1)
+        grad, x = grad * (before * after), prod(x, axis=a, keepdims=True)
+    return grad
 
 
 prod.grad(x=_prod_rule)
@@ -326,13 +306,9 @@ recurrence.primitive.formula(
 # -- variance, deviation and norms: where they have a kink, the gradient there is 0 --------
 
 
-@primitive
-def center(x, *, axis=None):
+def center(x, axis):
     """``x`` less its mean over axes."""
-    return np.subtract(x, mean(x, axis=axis, keepdims=True))
-
-
-center.grad(x=(center, "out_grad, axis", "g - mean(g)"))
+    return x - mean(x, axis=axis, keepdims=True)
 
 
 @primitive
@@ -475,7 +451,7 @@ def normalize(x, *, axis=-1, eps=1e-5):
     >>> mg.normalize(mg.tensor([1.0, 3.0]), eps=0.0)
     tensor([-1.,  1.])
     """
-    low = center(x, axis=axis)
+    low = center(np.asarray(x), axis=axis)
     return low / np.sqrt(mean(low * low, axis=axis, keepdims=True) + eps)
 
 

@@ -106,7 +106,6 @@ for _name, _function, _low, _high, _domain in [
     ("acosh", np.arccosh, 1.2, 3, "x >= 1"),
     ("atanh", np.arctanh, -0.9, 0.9, "-1 <= x <= 1"),
     ("sigmoid", lambda x: 1 / (1 + np.exp(-x)), -4, 4, "all numbers"),
-    ("silu", lambda x: x / (1 + np.exp(-x)), -4, 4, "all numbers"),
 ]:
     record(_name, _function, unary(_low, _high), ONE, holomorphic=True, domain=_domain)
 record("atan2", np.arctan2, binary(gap=0.2), TWO, domain="all but the origin")
@@ -173,9 +172,6 @@ record(
     lambda x, min, max: np.minimum(np.maximum(x, min), max),
     unary(gap=0.1, min=-0.77, max=0.91),
     [ragged(min=0), fails(ShapeError, "needs a bound", np.ones(2))],
-)
-record(
-    "within", lambda x, min, max: (x >= min) & (x <= max), unary(min=-0.5, max=0.5), [ragged(min=0)]
 )
 record("abs", np.abs, unary(gap=0.1), ONE)
 for _name, _function in [("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.isfinite)]:

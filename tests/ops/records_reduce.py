@@ -147,37 +147,3 @@ record(
 def divided(x, n):
     n = float(n) if n > 0 else float("nan")
     return x / n
-
-
-def grouped(x, axis):
-    axes = [a % x.ndim for a in (range(x.ndim) if axis is None else np.atleast_1d(axis))]
-    rest = [k for k in range(x.ndim) if k not in axes]
-    return x.transpose(*rest, *axes).reshape(*[x.shape[k] for k in rest], -1)
-
-
-GROUPS = [{"axis": None}, {"axis": (0, 2)}, {"axis": 1}, {"axis": (2, 1)}]
-record(
-    "group_axes",
-    grouped,
-    shaped((2, 3, 2), *GROUPS),
-    [fails(ShapeError, "out of range", np.ones(2), axis=3)],
-    holomorphic=True,
-)
-record(
-    "ungroup_axes",
-    lambda x, shape, axis: ungrouped(x, shape, axis),
-    [
-        s(grouped(x, **a), shape=(2, 3, 2), **a)
-        for a in GROUPS
-        for x in (draw(2, 3, 2), f32(draw(2, 3, 2)))
-    ],
-    [fails(ShapeError, "must multiply to 2", np.ones(2), shape=(3,), axis=0)],
-    holomorphic=True,
-)
-
-
-def ungrouped(x, shape, axis):
-    where = grouped(np.arange(np.prod(shape)).reshape(shape), axis).ravel()
-    out = np.empty(where.size, x.dtype)
-    out[where] = x.ravel()
-    return out.reshape(shape)

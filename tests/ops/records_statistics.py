@@ -145,13 +145,6 @@ record(
 )
 ONE_AXIS = [{"axis": -1}, {"axis": 0}, {"axis": 1}]
 record(
-    "center",
-    lambda x, axis: x - x.mean(axis=axis, keepdims=True),
-    shaped((2, 3, 2), {"axis": None}, {"axis": (0, 2)}, *ONE_AXIS),
-    FAILS,
-    holomorphic=True,
-)
-record(
     "normalize",
     lambda x, axis, eps: (
         (x - x.mean(axis=axis, keepdims=True)) / np.sqrt(variance(x, axis, 0, True) + eps)
@@ -172,13 +165,6 @@ record(
     lambda x, axis: x - np.log(np.exp(x).sum(axis=axis, keepdims=True)),
     shaped((2, 3), *ONE_AXIS[:2], more=[s(draw(0, 3), axis=1), s(draw(3), axis=0)]),
     FAILS,
-    holomorphic=True,
-)
-record(
-    "over_rows",
-    lambda x, axis: x / (x.size // x.shape[axis]),
-    shaped((2, 3, 4), *ONE_AXIS),
-    [fails(ShapeError, "index", np.ones(3), axis=2)],
     holomorphic=True,
 )
 

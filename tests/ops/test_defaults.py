@@ -18,7 +18,7 @@ DEFAULTS: dict[tuple[str, float], str] = {
     (
         "axis",
         -1,
-    ): "add_along_axis argsort cross_entropy log_softmax normalize over_rows softmax softmax_less_target "
+    ): "add_along_axis argsort cross_entropy log_softmax normalize softmax softmax_less_target "
     "sort take_along_axis topk",
     ("axis", 0): "concat expand_dims index_add scatter_add split split_like stack unbind",
     (

@@ -60,6 +60,7 @@ FUNCTIONS = {
     ),
     "kron": (mg.kron, np.kron, [A, B[:2]]),
     "exp2": (mg.exp2, np.exp2, [A]),
+    "silu": (mg.silu, lambda x: x / (1 + np.exp(-x)), [A]),
     "diag of a vector": (mg.diag, np.diag, [A[0]]),
     "diag above": (lambda x: mg.diag(x, k=2), lambda x: np.diag(x, k=2), [A[0]]),
     "diag below": (lambda x: mg.diag(x, -1), lambda x: np.diag(x, k=-1), [A[0]]),

@@ -17,16 +17,16 @@ EXEMPT = {
         "works along axes": "conv2d conv2d_input conv2d_weight conv_transpose2d gather scatter index_put "
         "take_along_axis add_along_axis index_add scatter_add matmul linear inv solve det cofactor cholesky "
         "swapaxes concat split_like split unbind tril triu diagonal max_pool2d avg_pool2d cumsum cumprod shift "
-        "recurrence normalize over_rows sort topk select_rows spread_rows merge_rows",
+        "recurrence normalize sort topk select_rows spread_rows merge_rows",
         "gets the gradient of an op that works along axes": "put_zeros put_winners untake unbroadcast untile put_diagonal "
-        "avg_unpool max_unpool max_pick tie_share ungroup_axes crop",
+        "avg_unpool max_unpool max_pick tie_share crop",
         "has its kind of input in momentum's, sgd's and dropout's elementwise parts": "dropout sgd momentum "
         "adagrad rmsprop adam",
     },
     "empty": {
         "gets the shape of another array as an attr": "conv2d_input conv2d_weight put_zeros untake add_along_axis fit "
         "unbroadcast untile put_diagonal avg_unpool max_unpool max_pick tie_share expand_reduced "
-        "over_count ungroup_axes spread mean_square_slope crop",
+        "over_count spread mean_square_slope crop",
         "needs a channel": "conv_transpose2d",
         "the mean of nothing": "cross_entropy",
     },

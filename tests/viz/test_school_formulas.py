@@ -255,23 +255,6 @@ def words(p, env, attrs, slot, wanted):
     def diagonals(g, target, source):
         return fit(np.einsum(f"{target}->{source}", g), x.shape)
 
-    def ungroup_axes(g, shape, axis):
-        out = np.empty(shape)
-        axes = sorted(
-            a % len(shape) for a in (range(len(shape)) if axis is None else np.atleast_1d(axis))
-        )
-        if axis is not None:
-            axes = [a % len(shape) for a in np.atleast_1d(axis)]
-        np.moveaxis(out, axes, range(-len(axes), 0))[...] = np.reshape(
-            g, np.moveaxis(out, axes, range(-len(axes), 0)).shape
-        )
-        return out
-
-    def group_axes(g, axis):
-        axes = list(range(g.ndim)) if axis is None else [a % g.ndim for a in np.atleast_1d(axis)]
-        last = np.moveaxis(g, axes, range(-len(axes), 0))
-        return last.reshape(shape)
-
     def unpool(g, image):
         out = np.zeros(image.shape)
         for window, place in winners(image, attrs):
@@ -325,7 +308,7 @@ def words(p, env, attrs, slot, wanted):
         "inv": np.linalg.inv, "solve": solve,
         "half_tril": lambda v: np.tril(v, -1) + np.tril(v) * np.eye(v.shape[-1]) / 2,
         "symmetric": lambda v: (v + v.T) / 2,
-        "fit": fit, "diagonals": diagonals, "group_axes": group_axes, "ungroup_axes": ungroup_axes,
+        "fit": fit, "diagonals": diagonals,
         "unpool": unpool, "pick": pick, "spread": spread, "window_sums": window_sums,
         "convolve": lambda g, w: folded.convolve(g, w, shape), "correlate": correlate,
         "matmul_nt": lambda a, b, *_: a @ b.T, "matmul_tn": lambda a, b, *_: a.T @ b,
@@ -481,7 +464,7 @@ def environment(p, env, attrs, slot, wanted, held, k):
 def counted(p, env, attrs):
     """Over how many numbers a mean goes: rows of a cross entropy, windows of a pool, elements else."""
     x = env.get("x")
-    if p.type in ("softmax_less_target", "over_rows"):
+    if p.type == "softmax_less_target":
         return x.size // x.shape[attrs["axis"]]
     if p.type == "cross_entropy":
         return env["target"].size
