@@ -207,9 +207,11 @@ def describe(value: Any) -> str:
     """Shape and dtype of an argument, as error messages quote it.
 
     >>> import numpy as np
-    >>> describe(np.zeros((2, 3))), describe(2.5), describe(None), describe([1, 2])
-    ('float64[2, 3]', '2.5', 'None', 'a list of 2')
+    >>> describe(np.zeros((2, 3))), describe(2.5), describe(None), describe([1, 2]), describe(int)
+    ('float64[2, 3]', '2.5', 'None', 'a list of 2', 'the class int')
     """
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
     shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
     if shape is not None and dtype is not None:
         return f"{dtype}{list(shape)}"

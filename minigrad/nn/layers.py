@@ -10,7 +10,7 @@ import numpy as np
 from .. import ops
 from ..atomic import set_all
 from ..eager.tensor import Tensor, tensor
-from ..errors import DTypeError, MinigradError, describe, refusal
+from ..errors import DTypeError, describe, refusal
 from ..static import static_rnn
 from . import init
 from .module import Module, as_value, replaced
@@ -78,8 +78,19 @@ class Filters(FunctionLayer):
         seed: init.Seed = 0,
         dtype: Any = float,
     ) -> None:
-        size = _window(type(self).__name__, channels, filters, groups, kernel_size)
-        init.switches(type(self).__name__, bias=bias)
+        layer = type(self).__name__
+        init.sizes(layer, channels=channels, filters=filters, groups=groups)
+        init.switches(layer, bias=bias)
+        if channels % groups or filters % groups:
+            what = f"{channels} channels and {filters} filters do not divide into {groups} groups"
+            advice = "sizes that groups divides, or groups=1"
+            raise refusal(f"{layer}(groups={groups}): {what}", advice)
+        size = (kernel_size, kernel_size) if np.ndim(kernel_size) == 0 else tuple(kernel_size)
+        for n in size:
+            init.sizes(layer, kernel_size=n)
+        if len(size) != 2:
+            what = f"{layer}(kernel_size={kernel_size!r}): images have height and width"
+            raise refusal(what, "kernel_size=3, or kernel_size=(3, 5)")
         whole, shared = (channels, filters) if self.transposed else (filters, channels)
         draw, inputs = init.generator(seed), shared // groups * int(np.prod(size))
         self.channels, self.filters, self.kernel_size, self.stride = channels, filters, size, stride
@@ -134,23 +145,6 @@ class ConvTranspose2d(Filters):
             channels, filters, kernel_size, stride, padding, dilation, groups, bias, seed, dtype
         )
         self.output_padding = output_padding
-
-
-def _window(
-    layer: str, channels: int, filters: int, groups: int, kernel_size: Any
-) -> tuple[int, ...]:
-    """The size of a filter, after all sizes are checked."""
-    init.sizes(layer, channels=channels, filters=filters, groups=groups)
-    if channels % groups or filters % groups:
-        what = f"{channels} channels and {filters} filters do not divide into {groups} groups"
-        raise refusal(f"{layer}(groups={groups}): {what}", "sizes that groups divides, or groups=1")
-    size = (kernel_size, kernel_size) if np.ndim(kernel_size) == 0 else tuple(kernel_size)
-    for n in size:
-        init.sizes(layer, kernel_size=n)
-    if len(size) != 2:
-        what = f"{layer}(kernel_size={kernel_size!r}): images have height and width"
-        raise refusal(what, "kernel_size=3, or kernel_size=(3, 5)")
-    return size
 
 
 class Pool(FunctionLayer):
@@ -269,7 +263,11 @@ class Sequential(Module):
     def __init__(self, *layers: Callable[..., Any]) -> None:
         for layer in layers:
             if not callable(layer) or isinstance(layer, type):
-                raise _no_layer(layer)
+                what = f"Sequential holds modules and functions, not {describe(layer)}"
+                advice = "Sequential(*layers) of a list; mg.relu, not mg.relu(x): it will be called later"
+                if isinstance(layer, type):
+                    advice = f"{layer.__name__}(), a layer of it"
+                raise refusal(what, advice)
         self.layers = list(layers)
 
     def forward(self, x: Any) -> Any:
@@ -287,15 +285,6 @@ class Sequential(Module):
 
     def __len__(self) -> int:
         return len(self.layers)
-
-
-def _no_layer(layer: Any) -> MinigradError:
-    """The error for what can stand in no row of layers."""
-    shown = describe(layer)
-    advice = "Sequential(*layers) of a list; mg.relu, not mg.relu(x): it will be called later"
-    if isinstance(layer, type):
-        shown, advice = f"the class {layer.__name__}", f"{layer.__name__}(), a layer of it"
-    return refusal(f"Sequential holds modules and functions, not {shown}", advice)
 
 
 # -- activations: the functions (mg.relu, …) may stand in a Sequential, too ----------------
@@ -503,12 +492,10 @@ class BatchNorm(Module):
                 f"BatchNorm({self.channels}) takes [batch, {self.channels}, ...], not {describe(x)}",
                 "BatchNorm(size of axis 1); channels are axis 1",
             )
-        if not self.training:
-            return ops.batch_norm(
-                x, self.weight, self.bias, self.running_mean, self.running_var, eps=self.eps
-            )
-        self._remember(x)
-        return ops.batch_norm(x, self.weight, self.bias, eps=self.eps)
+        mean, var = (None, None) if self.training else (self.running_mean, self.running_var)
+        if self.training:
+            self._remember(x)
+        return ops.batch_norm(x, self.weight, self.bias, mean, var, eps=self.eps)
 
     def _remember(self, x: Any) -> None:
         axes = tuple(k for k in range(len(x.shape)) if k != 1)
@@ -756,10 +743,9 @@ class MultiHeadAttention(Module):
                     f"{self.width}], not {describe(sequence)}",
                     "the batch is axis 0, the places are axis 1, the last axis is the width",
                 )
-        q, k, v = (
-            self._heads(layer(x))
-            for layer, x in ((self.query, query), (self.key, key), (self.value, value))
-        )
+        q = self._heads(self.query(query))
+        k = self._heads(self.key(key))
+        v = self._heads(self.value(value))
         scores = ops.matmul(q, ops.swapaxes(k, axis1=-1, axis2=-2))
         scores = scores * (self.width // self.heads) ** -0.5
         if causal:

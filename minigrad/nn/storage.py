@@ -106,7 +106,8 @@ def load(path: str | Path, limit: int = LIMIT) -> dict[str, np.ndarray[Any, Any]
     for name, array in state.items():
         if not _is_name(name):
             raise _unsound(f"{Path(path).name} holds {name!r:.80}, which is no name")
-        _check_dtype(name, array.dtype)
+        if array.dtype.name not in DTYPES:
+            raise _unsound(f"{name!r} is of {array.dtype}: a state holds numbers")
     return state
 
 
@@ -143,11 +144,6 @@ def _ending(path: str | Path) -> str:
 def _unsound(what: str) -> MinigradError:
     """The error for a file that is not what it says."""
     return refusal(what, "a file that nn.save wrote", StateError)
-
-
-def _check_dtype(name: str, dtype: Any) -> None:
-    if dtype.name not in DTYPES:
-        raise _unsound(f"{name!r} is of {dtype}: a state holds numbers")
 
 
 def _check_size(path: str | Path, size: int, limit: int) -> None:

@@ -180,15 +180,10 @@ def erf_of_array(x):
 
 @cache
 def _coefficients(dtype):
-    return [np.array(column, dtype) for column in zip(*_taylor_rows(), strict=True)]
-
-
-def _taylor_rows():
     """erf and its derivatives over n!, from f⁽ⁿ⁺¹⁾ = -2x f⁽ⁿ⁾ - 2(n-1) f⁽ⁿ⁻¹⁾."""
-    for k in range(_LAST * _STEPS + 1):
-        x = k / _STEPS
-        row = [math.erf(x), 2 / math.sqrt(math.pi) * math.exp(-x * x)]
-        row.append(-2 * x * row[1])
-        for n in range(2, _ORDER):
-            row.append(-2 * x * row[n] - 2 * (n - 1) * row[n - 1])
-        yield [c / math.factorial(n) for n, c in enumerate(row)]
+    x = np.arange(_LAST * _STEPS + 1) / _STEPS
+    slope = 2 / math.sqrt(math.pi) * np.exp(-x * x)
+    derivatives = [np.array([math.erf(v) for v in x]), slope, -2 * x * slope]
+    for n in range(2, _ORDER):
+        derivatives.append(-2 * x * derivatives[n] - 2 * (n - 1) * derivatives[n - 1])
+    return [np.array(f / math.factorial(n), dtype) for n, f in enumerate(derivatives)]

@@ -117,6 +117,12 @@ basic_setitem.primitive.formula(x="erase(g, index)", y="sum_to(g[index], y.shape
 # -- index arrays --------------------------------------------------------------------------
 
 
+def add_at(out, index, x):
+    """``out`` with ``x`` added at an index, in place; what an index repeats adds up."""
+    np.add.at(out, index, x)
+    return out
+
+
 @primitive(title="Index", nondiff=("index",))
 def gather(x, *index, template):
     """``x`` at index arrays and masks; ``template`` says where they go among slices."""
@@ -126,9 +132,7 @@ def gather(x, *index, template):
 @primitive(title="Scatter", nondiff=("index",), infer=shape_attr)
 def scatter(x, *index, shape, template):
     """Zeros of ``shape`` with ``x`` added at index arrays: the gradient of `gather`."""
-    out = np.zeros(shape, x.dtype)
-    np.add.at(out, filled(template, index), x)
-    return out
+    return add_at(np.zeros(shape, x.dtype), filled(template, index), x)
 
 
 gather.grad(
@@ -190,10 +194,13 @@ def untake(x, indices, *, shape, axis=None):
     x = np.asarray(x)
     out = np.zeros(shape, x.dtype)
     if axis is None:
-        np.add.at(out.reshape(-1), indices, x)
-    else:
-        np.add.at(out, (*[slice(None)] * axis_tuple(axis, out.ndim)[0], indices), x)
-    return out
+        return add_at(out.reshape(-1), indices, x).reshape(shape)
+    return add_at(out, slices_at(indices, axis, out.ndim), x)
+
+
+def slices_at(indices, axis, ndim):
+    """The index of the slices at ``indices`` along an axis."""
+    return (*[slice(None)] * axis_tuple(axis, ndim)[0], indices)
 
 
 take.grad(x=(untake, "out_grad, indices, x_shape, axis", "put(g, indices, axis)"))
@@ -216,9 +223,7 @@ def take_along_axis(x, indices, *, axis=-1):
 def add_along_axis(x, indices, *, shape, axis=-1):
     """Zeros of ``shape`` with ``x`` added at ``indices`` along an axis."""
     x = np.asarray(x)
-    out = np.zeros(shape, x.dtype)
-    np.add.at(out, along(np.asarray(indices), out.shape, axis), x)
-    return out
+    return add_at(np.zeros(shape, x.dtype), along(np.asarray(indices), shape, axis), x)
 
 
 take_along_axis.grad(x=(add_along_axis, "out_grad, indices, x_shape, axis"))
@@ -247,9 +252,7 @@ def index_add(x, indices, y, *, axis=0):
     tensor([3., 0., 3.])
     """
     x = np.asarray(x)
-    out = x.astype(np.result_type(x, y))
-    np.add.at(out, (*[slice(None)] * axis_tuple(axis, out.ndim)[0], indices), y)
-    return out
+    return add_at(x.astype(np.result_type(x, y)), slices_at(indices, axis, x.ndim), y)
 
 
 index_add.grad(
@@ -269,9 +272,7 @@ def scatter_add(x, indices, y, *, axis=0):
             [0., 0.]])
     """
     x, indices = np.asarray(x), np.asarray(indices)
-    out = x.astype(np.result_type(x, y))
-    np.add.at(out, along(indices, out.shape, axis), y)
-    return out
+    return add_at(x.astype(np.result_type(x, y)), along(indices, x.shape, axis), y)
 
 
 scatter_add.grad(

@@ -33,6 +33,7 @@ __all__ = [
     "clip_by_value", "cosine", "exponential", "linear", "step_decay", "warmup",
 ]  # fmt: skip
 
+_REAL = int | float | np.floating | np.integer
 #: numbers of steps, which are above 0
 _STEPS = ("steps", "every", "step_size", "total_iters", "T_max")
 #: shares of what was before, which are below 1
@@ -47,26 +48,26 @@ _ADVICE = {
 }
 
 
-def check_number(name: str, value: Any) -> None:
-    """A real number in the range that the name has.  Errors: `ArgumentError` that quotes it."""
-    real = isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
-    if name in _STEPS:
-        fits, wanted = real and value > 0, "of steps above 0"
-    elif name in _SHARES:
-        fits, wanted = real and 0 <= value < 1, "of at least 0 and below 1"
-    else:
-        fits, wanted = real and 0 <= value < float("inf"), "of at least 0"
-    if not fits:
-        what = f"{name} is {describe(value)}: give a number {wanted}"
-        raise refusal(what, f"{name}={_ADVICE.get(name, '1.0')}", ArgumentError)
+def check_numbers(**numbers: Any) -> None:
+    """Real numbers in the ranges that their names have.  Errors: `ArgumentError` that quotes the first other one."""
+    for name, value in numbers.items():
+        real = isinstance(value, _REAL) and not isinstance(value, bool)
+        if name in _STEPS:
+            fits, wanted = real and value > 0, "of steps above 0"
+        elif name in _SHARES:
+            fits, wanted = real and 0 <= value < 1, "of at least 0 and below 1"
+        else:
+            fits, wanted = real and 0 <= value < float("inf"), "of at least 0"
+        if not fits:
+            what = f"{name} is {describe(value)}: give a number {wanted}"
+            raise refusal(what, f"{name}={_ADVICE.get(name, '1.0')}", ArgumentError)
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """Numbers from 0 on, those that share out below 1; a rate may be a schedule.  Errors: `ArgumentError`."""
-    for name, value in options.items():
-        known = name in ("lr", "weight_decay", "epsilon", *_SHARES)
-        if known and not (name == "lr" and callable(value)):
-            check_number(name, value)
+    """The numbers among the options of an optimizer; a rate may be a schedule.  Errors: `ArgumentError`."""
+    known = ("lr", "weight_decay", "epsilon", *_SHARES)
+    rates = ("lr",) if callable(options["lr"]) else ()
+    check_numbers(**{n: v for n, v in options.items() if n in known and n not in rates})
 
 
 #: options of a group by the names that constructors have for them
@@ -103,13 +104,13 @@ def leaves(parameters: Any) -> list[Tensor]:
     whole = hasattr(parameters, "parameters") and not isinstance(parameters, type)
     values = parameters.parameters() if whole else parameters
     if not isinstance(values, Iterable) or isinstance(values, type | Tensor):
-        what = f"parameters are Tensors or a module, not {_shown(parameters)}"
+        what = f"parameters are Tensors or a module, not {describe(parameters)}"
         advice = "a list of Tensors" if isinstance(values, Tensor) else _repair(parameters)
         raise refusal(what, advice, GradError)
     tensors: dict[int, Tensor] = {}
     for p in values.items() if isinstance(values, Mapping) else values:
         if not isinstance(p, Tensor) or not p.is_leaf or not p.requires_grad:
-            what = f"a parameter is a leaf Tensor that requires grad, not {_shown(p)}"
+            what = f"a parameter is a leaf Tensor that requires grad, not {describe(p)}"
             raise refusal(what, _repair(p), GradError)
         tensors[id(p)] = p
     if not tensors:
@@ -117,10 +118,6 @@ def leaves(parameters: Any) -> list[Tensor]:
         advice = advice if whole else "a module, or a list; a generator gives its values once"
         raise refusal("there are no parameters to train: the list is empty", advice, GradError)
     return list(tensors.values())
-
-
-def _shown(value: Any) -> str:
-    return f"the class {value.__name__}" if isinstance(value, type) else describe(value)
 
 
 def _repair(p: Any) -> str:
@@ -175,7 +172,7 @@ def exponential(rate: float, factor: float) -> Rate:
     >>> [float(schedule(count)) for count in (0, 1, 2)]
     [0.4, 0.2, 0.1]
     """
-    check_number("rate", rate)
+    check_numbers(rate=rate)
     return lambda count: rate * ops.pow(factor, count)
 
 
@@ -186,8 +183,7 @@ def step_decay(rate: float, every: int, factor: float = 0.1) -> Rate:
     >>> [float(schedule(count)) for count in (0, 1, 2, 4)]
     [0.4, 0.4, 0.2, 0.1]
     """
-    check_number("rate", rate)
-    check_number("every", every)
+    check_numbers(rate=rate, every=every)
     return lambda count: rate * ops.pow(factor, ops.floor(count / every))
 
 
@@ -198,8 +194,7 @@ def linear(rate: float, steps: int, end: float = 0.0) -> Rate:
     >>> [float(schedule(count)) for count in (0, 2, 4, 9)]
     [0.4, 0.2, 0.0, 0.0]
     """
-    check_number("rate", rate)
-    check_number("steps", steps)
+    check_numbers(rate=rate, steps=steps)
     return lambda count: rate + (end - rate) * ops.minimum(count / steps, 1.0)
 
 
@@ -210,9 +205,7 @@ def cosine(rate: float, steps: int, end: float = 0.0) -> Rate:
     >>> [round(float(schedule(count)), 3) for count in (0, 5, 10, 20)]
     [0.1, 0.05, 0.0, 0.0]
     """
-
-    check_number("rate", rate)
-    check_number("steps", steps)
+    check_numbers(rate=rate, steps=steps)
 
     def schedule(count: Any) -> Any:
         way = ops.minimum(count / steps, 1.0)
@@ -228,10 +221,9 @@ def warmup(rate: Rate, steps: int) -> Rate:
     >>> [round(float(schedule(count)), 3) for count in (0, 1, 3, 9)]
     [0.1, 0.2, 0.4, 0.4]
     """
-
     if not callable(rate):
-        check_number("rate", rate)
-    check_number("steps", steps)
+        check_numbers(rate=rate)
+    check_numbers(steps=steps)
 
     def schedule(count: Any) -> Any:
         full = rate(count) if callable(rate) else rate
@@ -318,7 +310,7 @@ class StepLR(LambdaLR):
     """
 
     def __init__(self, optimizer: Any, step_size: int, gamma: float = 0.1) -> None:
-        check_number("step_size", step_size)
+        check_numbers(step_size=step_size)
         super().__init__(optimizer, lambda count: gamma ** (count // step_size))
 
 
@@ -350,7 +342,7 @@ class ExponentialLR(LambdaLR):
     """
 
     def __init__(self, optimizer: Any, gamma: float) -> None:
-        check_number("gamma", gamma)
+        check_numbers(gamma=gamma)
         super().__init__(optimizer, lambda count: gamma**count)
 
 
@@ -372,7 +364,7 @@ class LinearLR(LambdaLR):
         end_factor: float = 1.0,
         total_iters: int = 5,
     ) -> None:
-        check_number("total_iters", total_iters)
+        check_numbers(total_iters=total_iters)
         rise = end_factor - start_factor
         super().__init__(optimizer, lambda k: start_factor + rise * min(k / total_iters, 1.0))
 
@@ -389,7 +381,7 @@ class CosineAnnealingLR(LambdaLR):
     """
 
     def __init__(self, optimizer: Any, T_max: int, eta_min: float = 0.0) -> None:
-        check_number("T_max", T_max)
+        check_numbers(T_max=T_max)
         self.eta_min = eta_min
         super().__init__(optimizer, lambda count: (1 + cos(pi * count / T_max)) / 2)
 
@@ -639,7 +631,7 @@ class SGD(Optimizer):
         weight_decay: float = 0.0,
         clip: Any = None,
     ) -> None:
-        check_number("momentum", momentum)
+        check_numbers(momentum=momentum)
         if not isinstance(nesterov, bool | np.bool_):  # elsewhere another option stands here
             what = f"nesterov is {describe(nesterov)}"
             raise refusal(what, "True or False; options by name", ArgumentError)
@@ -775,7 +767,7 @@ def clip_by_value(limit: float) -> Callable[[list[Any]], list[Any]]:
     >>> clip_by_value(1.0)([mg.tensor([3.0, -0.5])])
     [tensor([ 1. , -0.5])]
     """
-    check_number("limit", limit)
+    check_numbers(limit=limit)
     return lambda grads: [ops.clip(g, min=-limit, max=limit) for g in grads]
 
 
@@ -786,7 +778,7 @@ def clip_by_norm(limit: float) -> Callable[[list[Any]], list[Any]]:
     >>> clip_by_norm(5.0)([mg.tensor([6.0, 8.0]), mg.tensor([0.0, 1.0])])
     [tensor([3., 4.]), tensor([0., 1.])]
     """
-    check_number("limit", limit)
+    check_numbers(limit=limit)
     return lambda grads: [g * (limit / ops.maximum(_length([g]), limit)) for g in grads]
 
 
@@ -797,7 +789,7 @@ def clip_by_global_norm(limit: float) -> Callable[[list[Any]], list[Any]]:
     >>> clip_by_global_norm(1.0)([mg.tensor([3.0]), mg.tensor([4.0])])
     [tensor([0.6]), tensor([0.8])]
     """
-    check_number("limit", limit)
+    check_numbers(limit=limit)
 
     def clip(grads: list[Any]) -> list[Any]:
         factor = limit / ops.maximum(_length(grads), limit)
