@@ -103,8 +103,7 @@ def linear(x, w, b=None):
     >>> mg.linear(mg.tensor([[1.0, 2.0]]), mg.tensor([[1.0], [10.0]]), mg.tensor([0.5]))
     tensor([[21.5]])
     """
-    is_plain = x.__class__ is w.__class__ is np.ndarray and x.ndim == w.ndim == 2
-    out = x.dot(w) if is_plain else _product(x, w)
+    out = _product(x, w)
     if b is None:
         return out
     if getattr(b, "dtype", None) is out.dtype and out.ndim:

@@ -62,9 +62,8 @@ def cross_entropy(
     """
     target, share = _array(target), label_smoothing
     if not (isinstance(share, int | float) and 0 <= share <= 1):
-        raise refusal(
-            f"label_smoothing={share!r} is no share", "label_smoothing=0.1", ArgumentError
-        )
+        what = f"label_smoothing={share!r} is no share"
+        raise refusal(what, "label_smoothing=0.1", ArgumentError)
     if _dtype(target).kind != "f" or not fits(np.shape(x), np.shape(target)):
         if reduction == "mean" and weight is None and ignore_index is None and not share:
             return mean_cross_entropy(x, target, axis)
@@ -198,12 +197,10 @@ def _likelihood(x, target, axis, reduction, weight, ignore_index, share):
     if wrong:
         shown = f"nll(x: {describe(x)}, target: {describe(target)}, axis={axis}) is not possible"
         raise refusal(f"{shown}: {wrong[0]}", wrong[1], error)
-    losses = -squeeze(take_along_axis(x, expand_dims(target, axis=axis), axis=axis), axis=axis)
     counts = None
     if weight is not None:
-        wide = _along(weight, x, axis)
-        counts = take(weight, target, axis=0)
-        losses, x = losses * counts, x * wide
+        x, counts = x * _along(weight, x, axis), take(weight, target, axis=0)
+    losses = -squeeze(take_along_axis(x, expand_dims(target, axis=axis), axis=axis), axis=axis)
     if share:
         losses = losses * (1 - share) - mean(x, axis=axis) * share
     if counted is not None:

@@ -39,9 +39,7 @@ def expand_reduced(x, *, shape, axis=None, keepdims=False):
     x = np.asarray(x)
     if axis is not None and not keepdims:
         x = np.expand_dims(x, reduced_axes(axis, len(shape)))
-    out = np.empty(shape, x.dtype)
-    out[...] = x
-    return out
+    return np.full(shape, x, x.dtype)
 
 
 # -- sums and means ------------------------------------------------------------------------
@@ -239,20 +237,20 @@ def _running(ufunc, x, axis, reverse):
 
 
 def _cumsum_rule(out_grad, x_shape, axis, reverse):
-    along = 0 if axis is None else axis
-    back = cumsum(out_grad, axis=along, reverse=not reverse)
+    back = cumsum(out_grad, axis=axis, reverse=not reverse)
     return back if axis is not None else reshape(back, shape=x_shape)
 
 
 def _cumprod_rule(x, out, out_grad, x_shape, axis, reverse):
-    if axis is not None and not x_shape:
+    if axis is None:
+        row = reshape(x, shape=(-1,))
+        return reshape(_cumprod_rule(row, out, out_grad, (-1,), 0, reverse), shape=x_shape)
+    if not x_shape:
         return out_grad
-    along, step = (0 if axis is None else axis), (-1 if reverse else 1)
-    row = x if axis is not None else reshape(x, shape=(-1,))
-    ahead = shift(row, axis=along, by=-step, fill=0)
-    later = recurrence(ahead, out_grad, axis=along, reverse=not reverse)
-    back = later * shift(out, axis=along, by=step, fill=1)
-    return back if axis is not None else reshape(back, shape=x_shape)
+    step = -1 if reverse else 1
+    ahead = shift(x, axis=axis, by=-step, fill=0)
+    later = recurrence(ahead, out_grad, axis=axis, reverse=not reverse)
+    return later * shift(out, axis=axis, by=step, fill=1)
 
 
 cumsum.grad(x=_cumsum_rule)
