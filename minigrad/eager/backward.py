@@ -24,7 +24,7 @@ from ..errors import DTypeError, GradError, MinigradError, ShapeError, describe,
 from ..primitives.arguments import as_list
 from ..primitives.dispatch import EAGER, check_finite
 from ..primitives.registry import Primitive
-from .grad_fn import AccumulateGrad, Hooks, Leaf, Output, no_graph_reason, unpack
+from .grad_fn import AccumulateGrad, Hooks, Output, no_graph_reason, unpack
 from .inplace import check_versions, newest_change
 from .mode import MODE, enable_grad
 from .tensor import Tensor, wrap
@@ -211,18 +211,17 @@ def edge_of(tensor: Any, what: str) -> Any:
     if not isinstance(tensor, Tensor):
         advice = "the Tensors that the output was computed from"
         raise refusal(f"{what} must be Tensors, not {describe(tensor)}", advice, DTypeError)
-    edge = tensor._node
-    if edge is None:
+    if tensor._node is None:
         said = f"one of the {what}{named(tensor)} does not require grad"
         raise refusal(said, "create it with requires_grad=True", GradError)
-    return edge.accumulator(tensor) if edge.__class__ is Leaf else edge
+    return tensor._node
 
 
 def roots_of(outputs: Any, seeds: Any, create: bool) -> Roots:
     """The edge of each output, with its seed: an array, or a Tensor to ``create`` a graph."""
     if outputs.__class__ is Tensor and seeds is None and not create:
         unit, edge = _UNITS.get(outputs._data.__class__), outputs._node
-        if unit is not None and edge is not None and edge.__class__ is not Leaf:
+        if unit is not None and edge is not None and edge.__class__ is not AccumulateGrad:
             return [(edge, unit)]
     outputs = as_list(outputs)
     seeds = [None] * len(outputs) if seeds is None else as_list(seeds)
@@ -394,8 +393,8 @@ class Walk:
 
     def _behind(self, tensor: Any, g: Any) -> Iterable[tuple[Any, tuple[Any, ...]]]:
         """The hooks behind the new ``.grad`` of a leaf, with what they see."""
-        node = tensor._node.node if tensor._node.__class__ is Leaf else None
-        if node is not None and node.hooks is not None:
+        node = tensor._node
+        if node.__class__ is AccumulateGrad and node.hooks is not None:
             for hook in list(node.hooks.accumulated.values()):
                 yield hook, (tensor,)
             for hook in list(node.hooks.post.values()):
@@ -498,7 +497,7 @@ def accumulated(tensor: Tensor, g: Any, own: bool, create: bool) -> Any:
         fitted(tensor, g._data, False)
         if old is not None:
             return old + g
-        return g * 1.0 if g._node.__class__ is Leaf else wrap(np.array(g._data), g._node)
+        return g * 1.0 if g._node.__class__ is AccumulateGrad else wrap(np.array(g._data), g._node)
     g = fitted(tensor, g, own)
     if old is None:
         return wrap(g)

@@ -31,7 +31,6 @@ from .grad_fn import (
     FEW_BYTES,
     FREED,
     AccumulateGrad,
-    Leaf,
     Output,
     Packed,
     Several,
@@ -268,9 +267,8 @@ def _attach(
     node.mark, node.freed, node.seq = 0, False, next_seq()
     node.ctx, node.function = ctx, cls
     node.gave, node.replayed = None, False
-    pairs = list(zip(edges, args, strict=True))
-    node.kept = [a for e, a in pairs if e.__class__ is Leaf]
-    node.edges = tuple(e.accumulator(a) if e.__class__ is Leaf else e for e, a in pairs)
+    node.edges = tuple(edges)
+    node.leaves = [a for e, a in zip(edges, args, strict=True) if e.__class__ is AccumulateGrad]
     node.shapes = [a.shape if isinstance(a, Tensor) else () for a in args]
     node.specs = [
         (o.shape, o.dtype) if ctx._materialize and isinstance(o, Tensor) else None for o in outs
@@ -301,8 +299,6 @@ def _saved_form(tensor: Any, outs: list[Tensor], hooks: Any) -> Saved | None:
     if tensor is None:
         return None
     place: Any = next((k for k, o in enumerate(outs) if tensor is o), tensor._node)
-    if place.__class__ is Leaf:
-        place = place.accumulator(tensor)
     value = np.array(tensor._data) if tensor._exposed else tensor._data
     return Saved(value if hooks is None else Packed(value, *hooks), place)
 

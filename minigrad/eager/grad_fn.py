@@ -13,7 +13,6 @@ The arrows that PyTorch shows as ``next_functions`` are these edges; the engine 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -87,6 +86,11 @@ FREED = Freed()
 FEW_BYTES = 16_384  #: the largest value that a node keeps when it is freed, to be explained
 
 
+def bytes_of(value: Any) -> int:
+    """What a saved value takes: an array, or a list of them."""
+    return sum(getattr(part, "nbytes", 0) for part in parts_of(value))
+
+
 def parts_of(value: Any) -> list[Any]:
     """The arrays of a saved value: of a list slot several, else one."""
     return value if isinstance(value, list) else [value]
@@ -97,11 +101,11 @@ class Node:
 
     ``edges`` has one edge per differentiable input, in order, None where no gradient is needed;
     ``g`` and ``own`` belong to a walk in progress: the gradient gathered so far, and whether it may
-    be added to in place.  ``freed`` says that backward has freed the saved values, ``kept`` holds the
+    be added to in place.  ``freed`` says that backward has freed the saved values, ``leaves`` holds the
     leaves among the inputs, to which their AccumulateGrad refers weakly.
     """
 
-    __slots__ = ("__weakref__", "code", "edges", "freed", "g", "hooks", "kept", "lasti", "mark",
+    __slots__ = ("__weakref__", "code", "edges", "freed", "g", "hooks", "lasti", "leaves", "mark",
                  "own", "seq")  # fmt: skip
     primitive: Any = None
     title = "Node"
@@ -260,12 +264,18 @@ class Output:
 
 
 class AccumulateGrad(Node):
-    """The end of a path: adds what arrives to ``variable.grad``.  One per leaf; `Leaf.accumulator` makes it."""
+    """The end of a path: adds what arrives to ``variable.grad``.  Every leaf that requires grad holds its own.
+
+    It refers to the leaf weakly, and a node keeps both: nothing goes round in a circle.
+    """
 
     __slots__ = ("ref",)
     title = "AccumulateGrad"
     edges, code, lasti = (), None, 0
-    ref: Callable[[], Any]
+
+    def __init__(self, leaf: Any) -> None:
+        self.g, self.mark, self.own, self.freed, self.seq = None, 0, False, False, 0.0
+        self.hooks, self.ref = None, weakref.ref(leaf)
 
     @property
     def variable(self) -> Any:
@@ -274,28 +284,6 @@ class AccumulateGrad(Node):
 
     def where(self) -> str:
         return "a leaf"
-
-
-class Leaf:
-    """What a leaf that requires grad holds: its AccumulateGrad, from the first use on.
-
-    The AccumulateGrad refers to the leaf weakly, and a node keeps both: nothing goes round in a circle,
-    and no step has to make it anew.
-    """
-
-    __slots__ = ("node",)
-
-    def __init__(self) -> None:
-        self.node: AccumulateGrad | None = None
-
-    def accumulator(self, tensor: Any) -> AccumulateGrad:
-        """The AccumulateGrad of this leaf, made when it is first asked for."""
-        node = self.node
-        if node is None:
-            node = AccumulateGrad()
-            node.g, node.mark, node.own, node.freed, node.seq = None, 0, False, False, 0.0
-            node.hooks, node.ref, self.node = None, weakref.ref(tensor), node
-        return node
 
 
 class Packed:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, GradError, ShapeError, describe, refusal, user_frame, user_line
-from .grad_fn import Leaf, Node, Output, next_seq, parts_of, unpack
+from .grad_fn import AccumulateGrad, Node, Output, next_seq, parts_of, unpack
 from .mode import MODE
 
 _changes: dict[int, Any] = {}  # id of memory → (seq, how often, memory, line)
@@ -133,7 +133,7 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
     All or nothing: an error, or a signal, leaves values, graph and versions as they were.
     """
     operands = [a for a in args if hasattr(a, "_node")]
-    if tensor._node.__class__ is Leaf and MODE.get().grad:
+    if tensor._node.__class__ is AccumulateGrad and MODE.get().grad:
         what = f"a leaf that requires grad{f' ({tensor.name})' if tensor.name else ''} cannot be "
         what += "changed in place: its gradient would have no place to go"
         raise refusal(what, "do it inside `with mg.no_grad():`, or work on x.clone()", GradError)
@@ -186,7 +186,7 @@ def _views_among(operands: list[Any], tensor: Any) -> list[tuple[Any, Any]]:
     if not (others and _has_graph(tensor, operands)):
         return []
     for o in others:
-        if o._node.__class__ is Leaf or (o._node is not None and o._data is memory):
+        if o._node.__class__ is AccumulateGrad or (o._node is not None and o._data is memory):
             raise _two_graphs(tensor)
     return [(o, o._data) for o in others]
 

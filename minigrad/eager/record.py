@@ -25,8 +25,9 @@ get their names, and their defaults, when the code is there.  The slots of a nod
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterable, Iterator
 from itertools import combinations
+from sys import _getframe
 from types import FunctionType
 from typing import Any
 
@@ -35,9 +36,20 @@ import numpy as np
 from ..errors import RuleError, describe, op_error, refusal
 from ..ops.shape import sum_to, unbroadcast
 from ..primitives.arguments import REQUIRED, Args, Attrs, ByName, Function, Value, frozen
-from ..primitives.dispatch import EAGER, FIRST_CALL, answer, check_finite
+from ..primitives.dispatch import EAGER, FIRST_CALL, check_finite
+from ..primitives.dispatch import answer as other_engine
 from ..primitives.registry import STARRED, Primitive, Rule, by_position, of_package
-from .grad_fn import FEW_BYTES, FREED, AccumulateGrad, Leaf, Node, Output, Packed, Several, next_seq
+from .grad_fn import (
+    FEW_BYTES,
+    FREED,
+    AccumulateGrad,
+    Node,
+    Output,
+    Packed,
+    Several,
+    bytes_of,
+    next_seq,
+)
 from .mode import GRAD, MODE, Mode
 from .tensor import Tensor, masked, wrap
 
@@ -48,6 +60,7 @@ AS_IT_IS = (float, int, np.generic, type(None))
 #: what a kernel is compiled to that hands its inputs to a function of NumPy
 HANDS_ON = {f.__code__.co_code for f in (lambda x: np.exp(x), lambda x, y: np.add(x, y))}
 PASS_ON = (lambda out_grad: out_grad).__code__.co_code
+ndarray, new, mode = np.ndarray, object.__new__, MODE.get
 
 
 # -- the text of ``apply`` -----------------------------------------------------------------
@@ -55,121 +68,96 @@ PASS_ON = (lambda out_grad: out_grad).__code__.co_code
 
 def source(primitive: Primitive) -> str:
     """The text of the specialised functions of a primitive, for the curious."""
-    return "\n".join(text(primitive) for text in (apply_source, push_source, free_source))
+    texts = apply_lines(primitive), push_lines(primitive), free_lines(primitive)
+    return "\n".join(joined_lines(text) for text in texts)
 
 
-def apply_source(p: Primitive) -> str:
+def joined_lines(lines: Iterable[str]) -> str:
+    """The text of a function: its head, and its body."""
+    return "\n    ".join(lines) + "\n"
+
+
+def apply_lines(p: Primitive) -> Iterator[str]:
     """The text of ``apply``; of a primitive with a list slot it is given all arguments and binds them itself."""
-    slots, defaults = len(p.inputs), list(p.attrs.values())
     several, places = p.several, [p.inputs.index(n) for n in p.differentiable]
-    is_view = p.view and places[:1] == [0] and p.inputs[0] != p.list_input
-    xs = "".join(f"{_star(p, k)}x{k}, " for k in range(slots))
-    attrs = f"_attrs(({''.join(f'a{k}, ' for k in range(len(defaults)))}))"
+    xs = "".join(f"{_star(p, k)}x{k}, " for k in range(len(p.inputs)))
+    names = "".join(f"a{k}, " for k in range(len(p.attrs)))
+    attrs = f"_attrs(({names}))"
     call = f"primitive, ({xs}), {attrs}"
-    w = Writer(f"def apply({_parameters(p)}):")
     if p.list_input:
-        w("args, attrs = primitive.bind(args, attrs)")
-        if slots > 1:
-            w(f"if len(args) < {slots - 1}: raise _call_error(len(args))")
-        w(f"{xs}= args")
-        if defaults:
-            w(f"{''.join(f'a{k}, ' for k in range(len(defaults)))}= attrs.values()")
-    else:
-        _write_by_name(p, w)
-        for k, default in enumerate(defaults):
+        yield "def apply(primitive, args, attrs):"
+        yield "args, attrs = primitive.bind(args, attrs)"
+        if len(p.inputs) > 1:
+            yield f"if len(args) < {len(p.inputs) - 1}: raise _call_error(len(args))"
+        yield f"{xs}= args"
+        if names:
+            yield f"{names}= attrs.values()"
+    else:  # what is given by name is looked for in ``named``, so that a call that does not fit gets here, too
+        every = f"{xs}{names}"
+        yield f"def apply({every.replace(',', '=REQUIRED,')}{'/, ' if every else ''}*more, **named):"
+        yield f"if more or named: {every or '_, '}= by_name(primitive, [{every}*more], named)"
+        for k, default in enumerate(p.attrs.values(), len(p.inputs)):
             if default is REQUIRED:
-                w(f"if a{k} is REQUIRED: raise _call_error({slots + k})")
+                yield f"if a{k - len(p.inputs)} is REQUIRED: raise _call_error({k})"
     for k, n in enumerate(p.inputs):
-        edge, none = (f"; e{k} = x{k}._node", f"; e{k} = None") if n in p.rules else ("", "")
         if n == p.list_input:
-            w(f"if _foreign(x{k}): return _others({call})")
-            w(f"d{k} = [v._data if isinstance(v, Tensor) else v for v in x{k}]")
-            if n in p.rules:
-                w(f"e{k} = [v._node if isinstance(v, Tensor) else None for v in x{k}]")
-            continue
-        w(f"if x{k}.__class__ is Tensor: d{k} = x{k}._data{edge}")
-        w(f"elif x{k}.__class__ is ndarray: d{k} = x{k}{none}")
-        w(f"elif x{k}.__class__ is float: d{k} = x{k}{none}")
-        w(f"elif isinstance(x{k}, Tensor): d{k} = x{k}._data{edge}")
-        w(f"elif isinstance(x{k}, Value): return _others({call})")
-        if n not in p.optional:
-            w(f"elif x{k} is REQUIRED: raise _call_error({k})")
-        w(f"else: d{k} = _plain(x{k}){none}")
-    arrays = [f"{_star(p, k)}d{k}" for k in range(slots)]
+            yield f"if any(map(is_foreign, x{k})): return other_engine({call})"
+            yield f"d{k} = [v._data if isinstance(v, Tensor) else v for v in x{k}]"
+            yield f"e{k} = [v._node if isinstance(v, Tensor) else None for v in x{k}]"
+        else:
+            yield f"if x{k}.__class__ is Tensor: d{k} = x{k}._data; e{k} = x{k}._node"
+            yield f"elif x{k}.__class__ is ndarray or x{k}.__class__ is float: d{k} = x{k}; e{k} = None"
+            yield f"elif isinstance(x{k}, Tensor): d{k} = x{k}._data; e{k} = x{k}._node"
+            yield f"elif isinstance(x{k}, Value): return other_engine({call})"
+            yield f"elif x{k} is REQUIRED: raise _call_error({k})"
+            yield f"else: d{k} = plain(x{k}); e{k} = None"
+    arrays = [f"{_star(p, k)}d{k}" for k in range(len(p.inputs))]
     arrays += [f"{name}=a{k}" if p.list_input else f"a{k}" for k, name in enumerate(p.attrs)]
-    w(f"try: out = _kernel({', '.join(arrays)})")
-    w(f"except Exception as error: raise _op_error({call}, error) from error")
-    tensors = [f"x{k}.__class__ is not Tensor" for k, n in enumerate(p.inputs) if n != p.list_input]
-    no_tensor = " and ".join([*tensors, f"not _any_tensor(({xs}))"])
+    yield f"try: out = _kernel({', '.join(arrays)})"
+    yield f"except Exception as error: raise refused({call}, error) from error"
+    plain_inputs = [
+        f"x{k}.__class__ is not Tensor" for k, n in enumerate(p.inputs) if n != p.list_input
+    ]
+    no_tensor = " and ".join([*plain_inputs, f"not any_tensor(({xs}))"])
+    cut = "t._node = None; t._cut = {}"
     if several:
-        w(f"if {no_tensor}: return out")
-        w("out = _outputs(primitive, out)")
-    elif not of_package(p.kernel):
-        w("out = _array(primitive, out)")
-    exposed = "isinstance(x0, Tensor) and x0._exposed" if p.view else "False"
-    result = f"t = _new(Tensor); t._data = out; t._grad = None; t._exposed = {exposed}"
-    if several:
-        result = f"t = [_wrap(o) for o in out]\n    for o in t: o._exposed = {exposed}"
+        yield f"if {no_tensor}: return out"
+        yield "out = outputs_of(primitive, out)"
+        yield "t = [wrap(o) for o in out]"
+        cut = f"for o in t: {cut.replace('t.', 'o.')}"
+    else:
+        if not of_package(p.kernel):
+            yield "out = an_array(primitive, out)"
+        yield f"if {no_tensor}: return out"
+        yield "t = new(Tensor); t._data = out; t._grad = None; t._exposed = False"
+    if p.view and p.inputs[0] != p.list_input:  # a graph may come later, by a change in place
+        yield "if isinstance(x0, Tensor): x0._viewed = True"
+        yield f"{'for o in t: o' if several else 't'}._exposed = isinstance(x0, Tensor) and x0._exposed"
     if not places or "out" in p.nondiff:
-        w(f"if {no_tensor}: return out")
-        w(result)
-        w("for o in t: o._cut = primitive" if several else "t._node = None; t._cut = primitive")
-        w("return t")
-        return w.text
-    w(f"if {' and '.join(_absent(p, k) for k in places)}:")
-    w(f"    if {no_tensor}: return out")
-    if is_view:  # a graph may come later, by a change in place
-        w("    if isinstance(x0, Tensor): x0._viewed = True")
-    w("    " + result.replace("\n", "\n    "))
-    w("    return t" if several else "    t._node = None; return t")
-    w(result)
-    w("m = _mode()")
-    cut = "[_cut(o) for o in t]" if several else "t._node = None; t._cut = 'no_grad'"
-    w(f"if m is not GRAD and not m.grad: {cut}; return t")
-    w("kept = None")
+        yield cut.format("primitive")
+        yield "return t"
+        return
+    yield f"if {' and '.join(_absent(p, k) for k in places)}:"
+    yield "    return t" if several else "    t._node = None; return t"
+    yield "m = mode()"
+    yield "if m is not GRAD and not m.grad:"
+    yield f"    {cut}".format("'no_grad'")
+    yield "    return t"
+    yield "leaves = None"
     for k in places:
         if p.inputs[k] == p.list_input:
-            w(f"kept = kept, [v for v, e in zip(x{k}, e{k}) if e.__class__ is Leaf]")
-            w(
-                f"e{k} = [e.accumulator(v) if e.__class__ is Leaf else e for v, e in zip(x{k}, e{k})]"
-            )
-            continue
-        w(f"if e{k}.__class__ is Leaf:")
-        w(f"    e{k} = e{k}.node or e{k}.accumulator(x{k})")
-        w(f"    kept = x{k} if kept is None else (x{k}, kept)")
-    w("n = NodeClass(); n.g = n.hooks = None; n.freed = False; n.mark = 0; n.seq = _next_seq()")
-    w(f"n.edges = ({''.join(f'{_star(p, k)}e{k}, ' for k in places)})")
-    _write_saved(p, w)
-    w("f = _getframe(1)")
-    w("while '__minigrad_ops__' in f.f_globals: f = f.f_back")
-    w("n.code = f.f_code; n.lasti = f.f_lasti; n.kept = kept")
-    w("_attach(n, t)" if several else "t._node = n")
-    if is_view:
-        w("if e0 is not None: x0._viewed = True")
-    w(f"if m is not GRAD: _observe(m, n, ({xs}), {attrs}, {'t' if several else '[t]'})")
-    w("return t")
-    return w.text
-
-
-def _parameters(p: Primitive) -> str:
-    """All by position: what is given by name is looked for in ``named``, so that a call that does not fit gets here."""
-    if p.list_input:
-        return "primitive, args, attrs"
-    inputs = [f"x{k}=None" if n in p.optional else f"x{k}=REQUIRED" for k, n in enumerate(p.inputs)]
-    every = [*inputs, *(f"a{k}=REQUIRED" for k in range(len(p.attrs)))]
-    return ", ".join([*every, *(["/"] if every else []), "*more", "**named"])
-
-
-def _write_by_name(p: Primitive, w: Writer) -> None:
-    """Values that are given by name, and what is given besides, or twice."""
-    every = [*(f"x{k}" for k in range(len(p.inputs))), *(f"a{k}" for k in range(len(p.attrs)))]
-    w(f"if more: raise _call_error({len(every)} + len(more))")
-    w("if named:")
-    for k, place in enumerate(every):
-        w(f"    if _names[{k}] in named:")
-        w(f"        if {place} is not _defaults[{k}]: raise _call_error({len(every)}, _names[{k}])")
-        w(f"        {place} = named.pop(_names[{k}])")
-    w(f"    if named: raise _call_error({len(every)}, *list(named)[:1])")
+            yield f"leaves = leaves, [v for v, e in zip(x{k}, e{k}) if e.__class__ is AccumulateGrad]"
+        else:
+            yield f"if e{k}.__class__ is AccumulateGrad: leaves = x{k} if leaves is None else (x{k}, leaves)"
+    yield "n = NodeClass(); n.g = n.hooks = None; n.freed = False; n.mark = 0; n.seq = next_seq()"
+    yield f"n.edges = ({''.join(f'{_star(p, k)}e{k}, ' for k in places)})"
+    yield from _saved_lines(p)
+    yield "f = _getframe(1)"
+    yield "while '__minigrad_ops__' in f.f_globals: f = f.f_back"
+    yield "n.code = f.f_code; n.lasti = f.f_lasti; n.leaves = leaves"
+    yield "attach(n, t)" if several else "t._node = n"
+    yield f"if m is not GRAD: observe(m, n, ({xs}), {attrs}, {'t' if several else '[t]'})"
+    yield "return t"
 
 
 def _star(p: Primitive, k: int) -> str:
@@ -180,149 +168,126 @@ def _absent(p: Primitive, k: int) -> str:
     return f"not any(e{k})" if p.inputs[k] == p.list_input else f"e{k} is None"
 
 
-def _write_saved(p: Primitive, w: Writer) -> None:
+def _saved_lines(p: Primitive) -> Iterator[str]:
+    """What a node keeps of the values, attrs and shapes that its rules read."""
     place = {n: k for k, n in enumerate(p.inputs)}
     for s in p.saved():
         users = [n for n in p.differentiable if s in p.rules[n].reads]
         if s == p.list_input:
-            value = f"_owned(x{place[s]}, d{place[s]})"
+            value = f"owned(x{place[s]}, d{place[s]})"
         elif s in p.outputs:
             value = f"out[{p.outputs.index(s)}]" if len(p.outputs) > 1 else "out"
         else:
             k = place[s]
             value = f"d{k} if x{k}.__class__ is Tensor and not x{k}._exposed"
-            value += f" or x{k}.__class__ is float else _own(d{k})"
+            value += f" or x{k}.__class__ is float else own(d{k})"
         needed = " or ".join(f"not ({_absent(p, place[n])})" for n in users)
         everyone = len(users) == len(p.differentiable)
-        w(f"n._saved_{s} = {value if everyone else f'({value}) if {needed} else None'}")
+        yield f"n._saved_{s} = {value if everyone else f'({value}) if {needed} else None'}"
     for r in p.reads():
         name, _, fact = r.rpartition("_")
         if r in p.attrs:
-            value = a = f"a{[*p.attrs].index(r)}"
-            if p.attrs[r] is None or p.attrs[r] is REQUIRED:
-                value = f"{a} if {a} is None or {a}.__class__ not in _MUTABLE else _frozen({a})"
-            w(f"n._saved_{r} = {value}")
-        elif name not in place or fact not in ("shape", "dtype"):
-            continue  # a value, or the gradient of an output
-        elif name == p.list_input:
-            w(f"n._saved_{r} = [{_fact('v', fact)} for v in d{place[name]}]")
-        elif fact == "shape" and [n for n in p.differentiable if r in p.rules[n].reads] == [name]:
-            # what has an edge has a shape; without one nobody will ask
-            w(f"n._saved_{r} = None if e{place[name]} is None else d{place[name]}.shape")
-        else:
-            w(f"n._saved_{r} = {_fact(f'd{place[name]}', fact)}")
+            a = f"a{[*p.attrs].index(r)}"
+            changes = p.attrs[r] is None or p.attrs[r] is REQUIRED
+            yield f"n._saved_{r} = {f'frozen({a}) if {a}.__class__ in MUTABLE else ' if changes else ''}{a}"
+        elif name in place and fact in (
+            "shape",
+            "dtype",
+        ):  # else a value, or the gradient of an output
+            value = f"getattr({{}}, '{fact}', {'()' if fact == 'shape' else None})"
+            d = f"d{place[name]}"
+            listed = f"[{value.format('v')} for v in {d}]"
+            yield f"n._saved_{r} = {listed if name == p.list_input else value.format(d)}"
     if p.several:
-        w("n.specs = [(o.shape, o.dtype) for o in out]")
+        yield "n.specs = [(o.shape, o.dtype) for o in out]"
     elif p.broadcasts:
         places = [place[n] for n in p.differentiable]
-        w("s = out.shape")  # of an input without an edge nobody will ask
+        yield "s = out.shape"  # of an input without an edge nobody will ask
         same = " and ".join(f"(e{k} is None or d{k}.shape == s)" for k in places)
         each = ", ".join(f"s if e{k} is None else d{k}.shape" for k in places)
-        w(f"n._shapes = None if {same} else ({each},)")
-
-
-def _fact(value: str, what: str) -> str:
-    return f"getattr({value}, '{what}', {'()' if what == 'shape' else None})"
+        yield f"n._shapes = None if {same} else ({each},)"
 
 
 # -- the texts of the way back -------------------------------------------------------------
 
 
-def push_source(p: Primitive, name: str = "push") -> str:
+def push_lines(p: Primitive, name: str = "push") -> Iterator[str]:
     """The text of ``push``, ``pull`` or ``pull_graph``: the rules of the inputs whose edge is wanted.
 
     In ``push``, gradients of one place are first taken as they are, then added up in new memory, then in place.
     """
     several, graph = p.several, name == "pull_graph"
     place = {n: k for k, n in enumerate(p.differentiable)}
-    if name == "push":
-        w = Writer("def push(n):")
-        w("g = n.g")
-        w("if g is None: return")
-        w("n.g = None")
-        if several:
-            w("g = n.complete(g)")
-    else:
-        w = Writer(f"def {name}(n, g):")
     listed = place.get(p.list_input or "")
+    if name == "push":
+        yield "def push(n):"
+        yield "g = n.g"
+        yield "if g is None: return"
+        yield "n.g = None"
+        if several:
+            yield "g = n.complete(g)"
+    else:
+        yield f"def {name}(n, g):"
     if place:
-        w(f"{''.join(f'*e{k}, ' if k == listed else f'e{k}, ' for k in place.values())}= n.edges")
+        yield f"{''.join(f'*e{k}, ' if k == listed else f'e{k}, ' for k in place.values())}= n.edges"
     if p.saved():
-        w("if n.freed: raise n.freed_error()")
+        yield "if n.freed: raise n.freed_error()"
     for r, rule in enumerate(p.wanted_rules()):
         read = ", ".join(_argument(p, slot, place, graph) for slot in rule.reads)
         call = read if _passes_on(rule) else f"rule_{r}({read})"
         places = [place[n] for n in rule.inputs if n in place]
         if rule.joint:
-            w(f"{''.join(f'g{k}, ' for k in places)} = {call}")
+            yield f"{''.join(f'g{k}, ' for k in places)} = {call}"
             for a, b in combinations(places, 2):  # each gets memory of its own
-                w(f"if g{a} is g{b}: g{b} = _own(g{b})")
+                yield f"if g{a} is g{b}: g{b} = own(g{b})"
         for k in places:
-            w(f"if {f'not any(e{k})' if k == listed else f'e{k} is None'}: g{k} = None")
-            w(f"else: g{k} = {call}" if not rule.joint else "else: pass")
+            yield f"if {f'not any(e{k})' if k == listed else f'e{k} is None'}: g{k} = None"
+            if not rule.joint:
+                yield f"else: g{k} = {call}"
             if p.broadcasts and not several:
-                w(
-                    f"if n._shapes is not None and g{k} is not None and g{k}.shape != n._shapes[{k}]:"
-                )
-                w(f"    g{k} = _unbroadcast(g{k}, n._shapes[{k}])")
+                yield f"if n._shapes is not None and g{k} is not None and g{k}.shape != n._shapes[{k}]:"
+                yield f"    g{k} = _unbroadcast(g{k}, n._shapes[{k}])"
     if name == "push" and not several and listed is None:
         for k in place.values():
-            w(f"if g{k} is not None:")
-            w(f"    h = e{k}.g")
-            w(f"    if h is None: e{k}.g = g{k}; e{k}.own = g{k} is not g and g{k}.base is None")
-            w(f"    elif e{k}.own: h += g{k}; e{k}.g = h")
-            w(f"    else: e{k}.g = h + g{k}; e{k}.own = True")
-        return w.text
-    each = [f"*_spread(g{k}, e{k}), " if k == listed else f"g{k}, " for k in place.values()]
+            yield f"if g{k} is not None:"
+            yield f"    h = e{k}.g"
+            yield f"    if h is None: e{k}.g = g{k}; e{k}.own = g{k} is not g and g{k}.base is None"
+            yield f"    elif e{k}.own: h += g{k}; e{k}.g = h"
+            yield f"    else: e{k}.g = h + g{k}; e{k}.own = True"
+        return
+    each = [f"*spread(g{k}, e{k}), " if k == listed else f"g{k}, " for k in place.values()]
     grads = f"({''.join(each)})"
-    w(f"n.give({grads})" if name == "push" else f"return {grads}")
-    return w.text
+    yield f"n.give({grads})" if name == "push" else f"return {grads}"
 
 
-def free_source(p: Primitive) -> str:
+def free_lines(p: Primitive) -> Iterator[str]:
     """The text of ``free``: `Node.free` for the slots of this class."""
-    w = Writer("def free(n, remember=False):")
+    yield "def free(n, remember=False):"
     for s in p.saved():
-        size = "v.__class__ is ndarray and v.nbytes"
-        if s == p.list_input or (p.list_output and s in p.outputs):
-            size = "v.__class__ is list and sum([getattr(a, 'nbytes', 0) for a in v])"
-        w(f"v = n._saved_{s}")
-        w("if v is not None:")
-        w("    n.freed = True")
-        w(f"    if not remember or {size} > FEW_BYTES:")
-        w(f"        n._saved_{s} = FREED")
-    w("return")
-    return w.text
+        yield f"v = n._saved_{s}"
+        yield "if v is not None:"
+        yield "    n.freed = True"
+        yield f"    if not remember or bytes_of(v) > FEW_BYTES: n._saved_{s} = FREED"
+    yield "return"
 
 
 def _argument(p: Primitive, name: str, place: dict[str, int], graph: bool) -> str:
     """What a rule reads: a gradient or a saved value; for ``pull_graph``, as the Tensor it was."""
-    if name.endswith("_grad") and name.removesuffix("_grad") in p.outputs:
-        return f"g[{p.outputs.index(name.removesuffix('_grad'))}]" if len(p.outputs) > 1 else "g"
-    if not graph or (name not in p.inputs and name not in p.outputs):
-        return f"n._saved_{name}"
-    if name in p.outputs:
-        if p.list_output:
-            return f"_outs_of(n, n._saved_{name})"
+    of = name.removesuffix("_grad")
+    if of != name and of in p.outputs:
+        return f"g[{p.outputs.index(of)}]" if len(p.outputs) > 1 else "g"
+    edge = f"e{place[name]}" if name in place else None
+    if name in p.outputs and name not in p.nondiff:
         edge = f"Output(n, {p.outputs.index(name)})" if len(p.outputs) > 1 else "n"
-        return f"_joined(n._saved_{name}, {'None' if name in p.nondiff else edge})"
-    return f"_joined(n._saved_{name}, {f'e{place[name]}' if name in place else None})"
+        edge = "[Output(n, k) for k in range(len(n.specs))]" if p.list_output else edge
+    value = f"n._saved_{name}"
+    return f"joined({value}, {edge})" if graph and name in p.saved() else value
 
 
 def _passes_on(rule: Rule) -> bool:
     """Whether a rule gives on the one thing it is given, as those of a sum do: nothing is called then."""
     plain = isinstance(rule.function, FunctionType) and len(rule.reads) == 1 and not rule.joint
     return plain and rule.function.__code__.co_code == PASS_ON
-
-
-class Writer:
-    """Collects indented lines."""
-
-    def __init__(self, head: str) -> None:
-        self.text = head + "\n"
-
-    def __call__(self, line: str) -> None:
-        self.text += f"    {line}\n"
 
 
 # -- functions of these texts ----------------------------------------------------------------
@@ -348,29 +313,26 @@ def node_class(primitive: Primitive) -> type[Node]:
 def specialise(primitive: Primitive) -> None:
     """Replace the code of the primitive's public function by its fast version."""
     public = primitive.function
-    fast = _compile(apply_source(primitive), "apply", public.__globals__, primitive)
+    fast = _compile(apply_lines(primitive), "apply", public.__globals__, primitive)
     if primitive.list_input:  # which binds its arguments as `answer` does
         public.__globals__["answer"] = fast
         return
     names = {"co_name": public.__name__, "co_qualname": public.__qualname__}
     public.__code__ = fast.__code__.replace(**names)
-    public.__defaults__ = public.__globals__["_defaults"]
+    public.__defaults__ = defaults_of(primitive)
 
 
-def _compile(text: str, name: str, namespace: ByName, primitive: Primitive) -> Any:
-    """Compile text written by this module; the only place of the eager engine that does so."""
+def _compile(lines: Iterable[str], name: str, namespace: ByName, primitive: Primitive) -> Any:
+    """Compile text written by this module, which calls what stands here; the only place of the eager engine to do so."""
     graph = name == "pull_graph"
     for k, rule in enumerate(primitive.wanted_rules()):
         namespace[f"rule_{k}"] = rule.function if graph else on_arrays(rule.function)
     kernel = primitive.kernel if primitive.list_input else fast_kernel(primitive)
-    inputs = [None if n in primitive.optional else REQUIRED for n in primitive.inputs]
     namespace.update(
-        _HELPERS,
+        {name: value for name, value in globals().items() if name[:2] != "__"},
         primitive=primitive,
         _kernel=kernel,
         _call_error=primitive.call_error,
-        _names=(*primitive.inputs, *primitive.attrs),
-        _defaults=(*inputs, *primitive.attrs.values()),
         _attrs=lambda values: dict(zip(primitive.attrs, values, strict=True)),
         _unbroadcast=unbroadcast if graph else sum_to,
         __minigrad_ops__=True,  # an error in it is told with the user's line
@@ -378,7 +340,7 @@ def _compile(text: str, name: str, namespace: ByName, primitive: Primitive) -> A
     if primitive.rules:
         namespace["NodeClass"] = node_class(primitive)
     local: ByName = {}
-    exec(compile(text, f"<minigrad {primitive.type}>", "exec"), namespace, local)
+    exec(compile(joined_lines(lines), f"<minigrad {primitive.type}>", "exec"), namespace, local)
     return local[name]
 
 
@@ -436,15 +398,15 @@ class RuleNode(Node):
 
     def _write(self, name: str) -> Any:
         p = self.primitive
-        text = free_source(p) if name == "free" else push_source(p, name)
-        setattr(type(self), name, _compile(text, name, {}, p))
+        lines = free_lines(p) if name == "free" else push_lines(p, name)
+        setattr(type(self), name, _compile(lines, name, {}, p))
         return getattr(self, name)
 
 
 def apply(primitive: Primitive, args: Args, attrs: Attrs) -> Any:
     """A call that `answer` hands to this engine: the first of a function."""
     public = primitive.function
-    if public.__code__ is FIRST_CALL and public.__globals__["answer"] is answer:
+    if public.__code__ is FIRST_CALL and public.__globals__["answer"] is other_engine:
         specialise(primitive)
     return primitive.function(*args, **attrs)
 
@@ -453,6 +415,25 @@ EAGER["apply"] = apply
 
 
 # -- what these texts call -------------------------------------------------------------------
+
+
+def defaults_of(primitive: Primitive) -> Args:
+    """What stands for an argument that is left out: of inputs and attrs, in their order."""
+    inputs = [None if n in primitive.optional else REQUIRED for n in primitive.inputs]
+    return (*inputs, *primitive.attrs.values())
+
+
+def by_name(primitive: Primitive, values: list[Any], named: ByName) -> list[Any]:
+    """The arguments of a call with those in their places that are given by name."""
+    names, defaults = [*primitive.inputs, *primitive.attrs], defaults_of(primitive)
+    if len(values) > len(names):
+        raise primitive.call_error(len(values))
+    for name, value in named.items():
+        k = names.index(name) if name in names else None
+        if k is None or values[k] is not defaults[k]:
+            raise primitive.call_error(len(names), name)
+        values[k] = value
+    return values
 
 
 def own(value: Any) -> Any:
@@ -479,8 +460,8 @@ def plain(value: Any) -> Any:
 
 
 def an_array(primitive: Primitive, out: Any) -> Any:
-    """What a kernel of the user's returned, if it is an array or a number; the package's own are trusted."""
-    if isinstance(out, np.ndarray | np.generic) or of_package(primitive.kernel):
+    """What a kernel returned, if it is an array or a number."""
+    if isinstance(out, np.ndarray | np.generic):
         return out
     if isinstance(out, int | float):
         return np.asarray(out)
@@ -502,9 +483,9 @@ def refused(primitive: Primitive, args: Args, attrs: Attrs, error: Exception) ->
     return op_error(primitive.type, primitive.slot_names(len(args)), args, attrs, error)
 
 
-def is_foreign(values: Any) -> bool:
-    """Whether another engine has to answer for one of a list."""
-    return any(isinstance(v, Value) and not isinstance(v, Tensor) for v in values)
+def is_foreign(value: Any) -> bool:
+    """Whether another engine has to answer for a value."""
+    return isinstance(value, Value) and not isinstance(value, Tensor)
 
 
 def any_tensor(values: Args) -> bool:
@@ -520,10 +501,6 @@ def attach(node: Any, outs: list[Tensor]) -> None:
             out._cut = p
         else:
             out._node = Output(node, k)
-
-
-def _cut(out: Tensor) -> None:
-    out._cut = "no_grad"
 
 
 def observe(mode: Mode, node: Node, args: Args, attrs: Attrs, outs: list[Any]) -> None:
@@ -560,20 +537,3 @@ def spread(grads: Any, edges: list[Any]) -> list[Any]:
     if grads is None:
         return [None] * len(edges)
     return [g if e is not None else None for g, e in zip(grads, edges, strict=True)]
-
-
-def outs_of(node: Any, values: list[Any]) -> list[Any]:
-    """The saved outputs of a node that has a list of them."""
-    return [joined(v, Output(node, k)) for k, v in enumerate(values)]
-
-
-_HELPERS: ByName = {
-    "FREED": FREED, "GRAD": GRAD, "Leaf": Leaf, "Output": Output,
-    "FEW_BYTES": FEW_BYTES, "REQUIRED": REQUIRED, "Tensor": Tensor, "Value": Value,
-    "ndarray": np.ndarray, "_MUTABLE": MUTABLE, "_any_tensor": any_tensor,
-    "_array": an_array, "_attach": attach, "_cut": _cut, "_foreign": is_foreign, "_frozen": frozen,
-    "_getframe": sys._getframe, "_joined": joined, "_mode": MODE.get, "_new": object.__new__,
-    "_next_seq": next_seq, "_observe": observe, "_op_error": refused, "_others": answer,
-    "_outputs": outputs_of, "_outs_of": outs_of, "_own": own, "_owned": owned,
-    "_plain": plain, "_spread": spread, "_wrap": wrap,
-}  # fmt: skip

@@ -21,7 +21,7 @@ from ..primitives.arguments import Args, Attrs
 from ..primitives.dispatch import EAGER
 from ..primitives.registry import Primitive
 from ..primitives.values import Operators, ufunc_on_values
-from .grad_fn import HookHandle, Hooks, Leaf, Node, Output, no_graph_reason
+from .grad_fn import AccumulateGrad, HookHandle, Hooks, Node, Output, no_graph_reason
 from .inplace import augment, change, last_change
 from .mode import MODE
 
@@ -209,7 +209,7 @@ class Tensor(Operators):
 
     def _flow_changes(self, wanted: bool) -> list[tuple[Any, str, Any]]:
         """The attributes that turn the flow of gradients on or off, for `set_all`."""
-        if self._node is not None and self._node.__class__ is not Leaf:
+        if not self.is_leaf:
             if wanted:
                 return []
             what = "requires_grad of a non-leaf follows from its inputs"
@@ -221,7 +221,7 @@ class Tensor(Operators):
         if bool(wanted) == (self._node is not None):
             return []
         if wanted:
-            return [(self, "_node", Leaf())]
+            return [(self, "_node", AccumulateGrad(self))]
         return [(self, "_node", None), (self, "_cut", "frozen")]
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
@@ -243,7 +243,7 @@ class Tensor(Operators):
         >>> x.is_leaf, (x * 2).is_leaf
         (True, False)
         """
-        return self._node is None or self._node.__class__ is Leaf
+        return self._node is None or self._node.__class__ is AccumulateGrad
 
     @property
     def grad_fn(self) -> Node | None:
@@ -311,12 +311,10 @@ class Tensor(Operators):
         >>> y.grad
         tensor(12.)
         """
-        fn = self.grad_fn
-        if fn is None:
-            if self._node is None:
-                raise self._unreached("retain_grad()")
-            return
-        fn._hooks().retained[self.output_nr] = weakref.ref(self)
+        if self._node is None:
+            raise self._unreached("retain_grad()")
+        if not self.is_leaf:
+            self._hook_table.retained[self.output_nr] = weakref.ref(self)
 
     def register_hook(self, hook: Callable[[Tensor], Any]) -> HookHandle:
         """Call ``hook(grad)`` when the gradient of this Tensor is complete; what it returns
@@ -331,7 +329,7 @@ class Tensor(Operators):
         """
         if self._node is None:
             raise self._unreached("register_hook()")
-        hooks = self._hook_table()
+        hooks = self._hook_table
         return hooks.add(hooks.tensor.setdefault(self.output_nr, {}), hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> HookHandle:
@@ -343,10 +341,10 @@ class Tensor(Operators):
         >>> (x * 2).backward()
         tensor(2.)
         """
-        if self._node.__class__ is not Leaf:
+        if self._node.__class__ is not AccumulateGrad:
             what = "register_post_accumulate_grad_hook() is for leaves that require grad"
             raise refusal(what, "use register_hook() here", GradError)
-        return HookHandle(self._hook_table().accumulated, hook)
+        return HookHandle(self._hook_table.accumulated, hook)
 
     def _unreached(self, call: str) -> MinigradError:
         what = f"{call} on {describe(self)}, which does not require grad: no gradient will ever reach it\n"
@@ -354,9 +352,9 @@ class Tensor(Operators):
         advice = "create the inputs with requires_grad=True, before they are used"
         return refusal(what, advice, GradError)
 
+    @property
     def _hook_table(self) -> Hooks:
-        node: Any = self._node
-        return (node.accumulator(self) if node.__class__ is Leaf else self.grad_fn)._hooks()  # type: ignore[union-attr]
+        return (self.grad_fn or self._node)._hooks()  # type: ignore[no-any-return]
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradient; None by default, else zeros.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..eager import backward
-from ..eager.grad_fn import Leaf, Node, Output, no_graph_reason
+from ..eager.grad_fn import Node, Output, no_graph_reason
 from ..eager.tensor import Tensor, wrap
 from ..errors import DTypeError, describe, refusal, user_frame
 from ..primitives.arguments import Value
@@ -111,13 +111,11 @@ def _start_of(output: Any) -> tuple[Node | None, int, Any]:
         return None if ref is None else ref(), index, getattr(seed, "_data", seed)
     if output._node is None:
         return None, 0, None
-    return *_place_of(output._node, output), np.ones(output.shape, output.dtype)
+    return *_place_of(output._node), np.ones(output.shape, output.dtype)
 
 
-def _place_of(edge: Any, leaf: Any = None) -> tuple[Any, int]:
-    """An edge, or what a leaf holds, as ``next_functions`` shows it."""
-    if edge.__class__ is Leaf:
-        edge = edge.node if leaf is None else edge.accumulator(leaf)
+def _place_of(edge: Any) -> tuple[Any, int]:
+    """An edge as ``next_functions`` shows it."""
     return (edge.node, edge.index) if edge.__class__ is Output else (edge, 0)
 
 

@@ -263,7 +263,7 @@ def test_a_graph_dies_with_its_output():
     try:
         y = (x * x).sin()
         del y
-        assert nodes() - before == {id(x._node.node)}  # which dies with its leaf
+        assert nodes() - before == {id(x._node)}  # which dies with its leaf
         del x
         assert nodes() == before
     finally:

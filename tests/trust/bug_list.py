@@ -142,19 +142,14 @@ EAGER = [
             "np.zeros(*spec) if x is None",
             "np.ones(*spec) if x is None",
         ),
-        (
-            "every use of a leaf has an AccumulateGrad of its own",
-            "if node is None: node = AccumulateGrad()",
-            "if True:\n            node = AccumulateGrad()",
-        ),
-        (
-            "hooks of a leaf die with its graph",
-            "node.ref, self.node = None, weakref.ref(tensor), node",
-            "node.ref = None, weakref.ref(tensor)",
-        ),
     ),
     *bugs(
         "eager.tensor",
+        (
+            "hooks of a leaf are those of an AccumulateGrad nobody uses",
+            "(self.grad_fn or self._node)._hooks()",
+            "(self.grad_fn or AccumulateGrad(self))._hooks()",
+        ),
         (
             "detach keeps the graph",
             "made = wrap(self._data)",
@@ -231,6 +226,11 @@ EAGER = [
     ),
     *bugs(
         "eager.record",
+        (
+            "every use of a leaf has an AccumulateGrad of its own",
+            "AccumulateGrad: kept = x{k} if kept is None else (x{k}, kept)",
+            "AccumulateGrad: kept = x{k}, kept; e{k} = AccumulateGrad(x{k})",
+        ),
         (
             "the wrong operand decides what is saved",
             'needed = " or ".join(f"not ({_absent(p, place[n])})" for n in users)',
