@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
 from contextlib import nullcontext
 from itertools import count
 from operator import attrgetter
@@ -24,7 +23,7 @@ from ..errors import DTypeError, GradError, MinigradError, ShapeError, describe,
 from ..primitives.arguments import as_list
 from ..primitives.dispatch import EAGER, check_finite
 from ..primitives.registry import Primitive
-from .grad_fn import AccumulateGrad, Hooks, Output, no_graph_reason, unpack
+from .grad_fn import AccumulateGrad, Hooks, Output, no_graph_reason, place_of, unpack
 from .inplace import check_versions, newest_change
 from .mode import MODE, enable_grad
 from .tensor import Tensor, wrap
@@ -37,7 +36,6 @@ if hasattr(os, "register_at_fork"):  # a child inherits no walk of another threa
     )
 #: where the last backward started: a weak reference to the node, which of its outputs, the seed
 last_start: tuple[Any, int, Any] = (None, 0, None)
-_depth = 0  #: how many walks are under way, one within a rule or a hook of another
 next_epoch = count(1).__next__
 by_seq = attrgetter("seq")
 Roots = list[tuple[Any, Any]]  #: edges, each with what arrives there
@@ -118,31 +116,24 @@ def _walk(
     roots: Roots, inputs: list[Any] | None, retain: bool, create: bool, write: bool
 ) -> list[Any]:
     """Run backward from edges with their seeds, to all leaves or to some inputs; returns the gradients of these."""
-    global _depth, last_start
+    global last_start
     targets = None if inputs is None else [edge_of(t, "inputs") for t in inputs]
     with _walking:
         order, ends, hooked = discovered(roots)
         edge, seed = roots[-1]
-        if edge.__class__ is Output:
-            last_start = ref(edge.node), edge.index, seed
-        else:
-            last_start = None if edge.__class__ is AccumulateGrad else ref(edge), 0, seed
-        if not (hooked or create or _depth or targets is not None or MODE.get().anomaly):
+        node, index = place_of(edge)
+        last_start = None if node.__class__ is AccumulateGrad else ref(node), index, seed
+        if not (hooked or create or targets is not None or MODE.get().anomaly):
             _run(order, ends, roots, retain)
             return []
-        walk, outer = Walk(order, ends, targets, create, write), _depth
-        _depth = outer + 1
-        try:
-            with enable_grad() if create else nullcontext():
-                walk.run(roots)
-            if write and inputs is not None:
-                pairs = zip(inputs, walk.captured, strict=True)
-                walk.leaves = [(t, g, False) for t, g in pairs if g is not None]
-            walk.finish(retain)
-            return walk.captured
-        finally:
-            _depth = outer  # an inner walk that was interrupted here does not matter any more
-            walk.clear()
+        walk = Walk(order, targets, create, write)
+        with enable_grad() if create else nullcontext():
+            walk.run(roots)
+        if inputs is not None:
+            pairs = zip(inputs, walk.captured, strict=True)
+            walk.leaves = [(t, g) for t, g in pairs if g is not None]
+        walk.finish(retain)
+        return walk.captured
 
 
 def discovered(roots: Roots) -> tuple[list[Any], list[Any], bool]:
@@ -280,132 +271,130 @@ def no_graph(out: Tensor) -> MinigradError:
 class Walk:
     """A run of backward of which somebody sees more than the end.
 
-    Hooks, retained gradients, targets, a graph of the gradients (``create``), anomaly mode, and a backward within a
-    backward.
+    Hooks, retained gradients, targets, a graph of the gradients (``create``), anomaly mode.  What came to a node is
+    held here and not at the node, so that a hook may run another backward.
     """
 
-    def __init__(
-        self, order: list[Any], ends: list[Any], targets: Any, create: bool, writes: bool
-    ) -> None:
-        self.order, self.ends, self.targets = order, ends, targets
-        self.create, self.writes, self.anomaly = create, writes, MODE.get().anomaly
+    def __init__(self, order: list[Any], targets: Any, create: bool, writes: bool) -> None:
+        self.order, self.create, self.writes = order, create, writes
+        self.anomaly = MODE.get().anomaly
         self.runs = order  # the nodes whose rules run
-        self.needed: set[Any] = set()  # these and the targets
-        #: what an outer walk has gathered
-        self.stash = [(m, m.g, m.own) for m in (*order, *ends) if m.g is not None]
-        #: each with its gradient; is it the only holder?
-        self.leaves: list[tuple[Tensor, Any, bool]] = []
+        #: node → what came to it; to one with several outputs, by their numbers
+        self.arrived: dict[Any, Any] = {}
+        self.leaves: list[tuple[Tensor, Any]] = []
         self.retained: list[tuple[Tensor, Any]] = []
         self.captured: list[Any] = [None] * len(targets or ())
-
-    def run(self, roots: Roots) -> None:
-        """Run every node, newest first; a leaf right behind its last user."""
-        if self.targets is not None:
+        #: node → the places in ``captured`` that wait for a gradient of it, and of which output
+        self.waiting: dict[Any, list[tuple[int, int]]] = {}
+        for k, target in enumerate(targets or ()):
+            node, index = place_of(target)
+            self.waiting.setdefault(node, []).append((k, index))
+        if targets is not None:
             self.runs = self._on_the_way()
-        if self.runs and newest_change() > self.runs[0].seq:
-            check_versions(self.runs)
-        for m, _, _ in self.stash:
-            m.g = None
-        for m, seed in roots:
-            m.g, m.own = seed if m.g is None else m.g + seed, False
-        order: dict[Any, None] = {}  # a leaf stands before the oldest of its users
-        for n in self.order:
-            order |= dict.fromkeys(m for m in n.edges if m.__class__ is AccumulateGrad)
-            order[n] = None
-        order |= dict.fromkeys(self.ends)
-        running = set(self.runs)
-        for n in reversed(order):
-            if self.targets is not None and n not in self.needed:
-                continue
-            if n.__class__ is AccumulateGrad:
-                self._leaf(n, n.g)
-            elif n.__class__ is Output:
-                n.push()
-            elif n.g is not None:
-                self._one(n, n.g, n in running)
 
     def _on_the_way(self) -> list[Any]:
         """The nodes on a way to a target: what hangs off it would be incomplete."""
-        needed = {t.node if t.__class__ is Output else t for t in self.targets or ()}
-        runs = []
+        needed, runs = {*self.waiting}, []
         for n in self.order:
             if not needed.isdisjoint(n.edges):
                 needed.add(n)
                 runs.append(n)
-        self.needed = needed
         return runs
 
-    def _leaf(self, n: Any, g: Any) -> None:
-        n.g = None
-        if g is None:
-            return
-        if n.hooks is not None:
-            g = self._tensor_hooks(n, 0, g)
-            if self.writes:
-                g = self._prehooks(n, g)
-        if n.variable._node is not None:
-            self.leaves.append((n.variable, g, n.own and n.hooks is None))
-        self._capture(n, [g])
-
-    def _one(self, n: Any, g: Any, runs: bool) -> None:
-        """Run one node with everything that may be asked of it."""
-        n.g = None
-        grads = g if n.several else [g]
-        if n.hooks is not None:
-            grads = [g if g is None else self._tensor_hooks(n, k, g) for k, g in enumerate(grads)]
-        self._capture(n, grads)
-        if not runs:
-            return
-        g = grads[0]
-        if n.several:
-            g = n.complete(grads)
-            g = [wrap(z) if self.create and isinstance(z, ndarray) else z for z in g]
-        grads = self._with_node_hooks(n, g) if n.hooks is not None else self._pull(n, g)
-        if self.anomaly:
-            for p in grads:
-                if p is not None:
-                    args = {f"gradient {k}": x for k, x in enumerate(g if n.several else [g])}
-                    value, title = getattr(p, "_data", p), f"backward of {n.name()}"
-                    check_finite(title, value, args, n.where())
-        n.give(grads)
-
-    def _pull(self, n: Any, g: Any) -> Any:
-        return n.pull_graph(g) if self.create else n.pull(g)
-
-    def _capture(self, n: Any, grads: list[Any]) -> None:
-        for k, t in enumerate(self.targets or ()):
-            node, index = (t.node, t.index) if t.__class__ is Output else (t, 0)
-            if node is n and grads[index] is not None:
+    def run(self, roots: Roots) -> None:
+        """Run every node, newest first; a leaf right behind its last user."""
+        if self.runs and newest_change() > self.runs[0].seq:
+            check_versions(self.runs)
+        order: dict[Any, None] = {}  # a leaf stands before the oldest of its users
+        for n in self.order:
+            order |= dict.fromkeys(m for m in n.edges if m.__class__ is AccumulateGrad)
+            order[n] = None
+        order |= dict.fromkeys(edge for edge, _ in roots)
+        running, everyone = set(self.runs), self.runs is self.order
+        for edge, seed in roots:
+            self._arrive(edge, seed)
+        for n in reversed(order):
+            g = self.arrived.pop(n, None)
+            if g is None or not (everyone or n in running or n in self.waiting):
+                continue
+            grads = [*g.values()] if n.several else [g]
+            if n.hooks is not None:
+                grads = [
+                    g if g is None else self._tensor_hooks(n, k, g) for k, g in enumerate(grads)
+                ]
+                if self.writes and n.__class__ is AccumulateGrad:
+                    grads = self._prehooks(n, grads)
+            for k, index in self.waiting.get(n, ()):
                 self.captured[k] = grads[index]
+            if n in running:
+                self._one(n, grads)
+            elif (
+                n.__class__ is AccumulateGrad and n.variable._node is not None
+            ):  # still requires grad
+                self.leaves.append((n.variable, grads[0]))
+
+    def _arrive(self, edge: Any, g: Any) -> None:
+        """Add a gradient to what came to an edge, in memory of its own."""
+        at, key = self.arrived, edge
+        if edge.__class__ is Output:
+            at, key = (
+                at.setdefault(edge.node, dict.fromkeys(range(len(edge.node.specs)))),
+                edge.index,
+            )
+        before = at.get(key)
+        at[key] = g if before is None else before + g
+
+    def _one(self, n: Any, grads: list[Any]) -> None:
+        """Run the rules of one node, and all that may be asked of it."""
+        if n.several:
+            grads = n.complete(grads)
+            if self.create:
+                grads = [wrap(z) if isinstance(z, ndarray) else z for z in grads]
+        gave = self._pull(n, grads) if n.hooks is None else self._with_node_hooks(n, grads)
+        for edge, g in zip(n.edges, gave, strict=True):
+            if g is not None and self.anomaly:
+                args = {f"gradient {k}": x for k, x in enumerate(grads)}
+                check_finite(f"backward of {n.name()}", getattr(g, "_data", g), args, n.where())
+            if edge is not None and g is not None:
+                self._arrive(edge, g)
+
+    def _pull(self, n: Any, grads: list[Any]) -> Any:
+        g = grads if n.several else grads[0]
+        return n.pull_graph(g) if self.create else n.pull(g)
 
     # -- the end ---------------------------------------------------------------------------
 
     def finish(self, retain: bool) -> None:
         """Compute the new gradients, set them all, free the saved values."""
         leaves = self.leaves if self.writes else []
-        new = [(t, accumulated(t, g, own, self.create)) for t, g, own in leaves]
-        seen = {id(t) for t, _ in new}  # an input that is retained, too, gets it once
+        seen = {id(t) for t, _ in leaves}  # an input that is retained, too, gets it once
         kept = [(t, g) for t, g in self.retained if id(t) not in seen]
-        new += [(t, accumulated(t, g, False, self.create)) for t, g in kept]
-        commit(new, [call for t, g, _ in leaves for call in self._behind(t, g)])
+        new = [(t, accumulated(t, g, False, self.create)) for t, g in leaves + kept]
+        before = [(t, t._grad) for t, _ in new]
+        try:
+            for tensor, value in new:
+                tensor._grad = value
+            for tensor, g in leaves:
+                self._behind(tensor, g)
+        except BaseException:
+            for tensor, old in before:
+                tensor._grad = old
+            raise
         for n in () if retain else self.runs:
             n.free(len(self.order) <= REMEMBERED_NODES)
 
-    def _behind(self, tensor: Any, g: Any) -> Iterable[tuple[Any, tuple[Any, ...]]]:
-        """The hooks behind the new ``.grad`` of a leaf, with what they see."""
-        node = tensor._node
-        if node.__class__ is AccumulateGrad and node.hooks is not None:
-            for hook in list(node.hooks.accumulated.values()):
-                yield hook, (tensor,)
-            for hook in list(node.hooks.post.values()):
-                yield hook, ((), (_shown(g),))
-
-    def clear(self) -> None:
-        """Leave no trace on the nodes, whatever happened."""
-        for n in self.order + self.ends:
-            n.g = None
-        for place, g, own in self.stash:
-            place.g, place.own = g, own
+    def _behind(self, tensor: Any, g: Any) -> None:
+        """Call the hooks behind the new ``.grad`` of a leaf."""
+        hooks = tensor._node.hooks if tensor._node.__class__ is AccumulateGrad else None
+        if hooks is None:
+            return
+        for hook in list(hooks.accumulated.values()):
+            hook(tensor)
+        for hook in list(hooks.post.values()):
+            if hook((), (_shown(g),)) is not None:
+                what = "a hook of an AccumulateGrad returned something, and there are no grad_inputs it could replace"
+                advice = "return nothing; register_prehook changes what is added to .grad"
+                raise refusal(what, advice, GradError)
 
     # -- hooks: who looks at gradients that pass, or changes them ------------------------------
 
@@ -439,29 +428,28 @@ class Walk:
             raise refusal(said, f"one for each of {slots}, or None", GradError)
         return [self._hooked(a, b, what) for a, b in zip(parts, old, strict=True)]
 
-    def _prehooks(self, n: Any, g: Any) -> Any:
-        """What the prehooks of a node make of the gradient of its output, or of its outputs."""
-        grads = as_list(g)
+    def _prehooks(self, n: Any, grads: list[Any]) -> list[Any]:
+        """What the prehooks of a node make of the gradients of its outputs."""
         for hook in list(n.hooks.pre.values()):
             new = hook(tuple(map(_shown, grads)))
             grads = self._all_hooked(new, grads, "a node prehook", "grad_outputs")
-        return grads if isinstance(g, list) else grads[0]
+        return grads
 
-    def _with_node_hooks(self, n: Any, g: Any) -> Any:
+    def _with_node_hooks(self, n: Any, grads: list[Any]) -> Any:
         """Node prehooks → rule → node hooks; saved values unpacked for the time of the rule."""
-        g = self._prehooks(n, g)
+        grads = self._prehooks(n, grads)
         packed = {s: getattr(n, s) for s in n.saved_slots}
         try:
             for slot, value in packed.items():
                 setattr(n, slot, unpack(value))
-            grads = self._pull(n, g)
+            gave = self._pull(n, grads)
         finally:
             for slot, value in packed.items():
                 setattr(n, slot, value)
         for hook in list(n.hooks.post.values()):
-            new = hook(tuple(map(_shown, grads)), tuple(map(_shown, as_list(g))))
-            grads = self._all_hooked(new, grads, "a node hook", "grad_inputs")
-        return grads
+            new = hook(tuple(map(_shown, gave)), tuple(map(_shown, grads)))
+            gave = self._all_hooked(new, gave, "a node hook", "grad_inputs")
+        return gave
 
 
 def _shown(g: Any) -> Any:
@@ -470,23 +458,6 @@ def _shown(g: Any) -> Any:
 
 
 # -- what leaves get ----------------------------------------------------------------------
-
-
-def commit(new: list[tuple[Tensor, Any]], hooks: Iterable[Any] = ()) -> None:
-    """Set the new gradients, then call the hooks behind them, each with what it is to see; all or nothing."""
-    before = [(t, t._grad) for t, _ in new]
-    try:
-        for tensor, value in new:
-            tensor._grad = value
-        for hook, seen in hooks:
-            if hook(*seen) is not None and len(seen) > 1:
-                what = "a hook of an AccumulateGrad returned something, and there are no grad_inputs it could replace"
-                advice = "return nothing; register_prehook changes what is added to .grad"
-                raise refusal(what, advice, GradError)
-    except BaseException:
-        for tensor, old in before:
-            tensor._grad = old
-        raise
 
 
 def accumulated(tensor: Tensor, g: Any, own: bool, create: bool) -> Any:

@@ -154,10 +154,7 @@ class Node:
         >>> (a * b).grad_fn.next_functions[1]
         (None, 0)
         """
-        return tuple(
-            (None, 0) if e is None else (e.node, e.index) if e.__class__ is Output else (e, 0)
-            for e in self.edges
-        )
+        return tuple(place_of(e) for e in self.edges)
 
     @property
     def saved(self) -> dict[str, Any]:
@@ -261,6 +258,11 @@ class Output:
 
     def free(self, remember: bool = False) -> None:
         """It saves nothing."""
+
+
+def place_of(edge: Any) -> tuple[Any, int]:
+    """An edge as ``next_functions`` shows it: a node, and which of its outputs."""
+    return (edge.node, edge.index) if edge.__class__ is Output else (edge, 0)
 
 
 class AccumulateGrad(Node):

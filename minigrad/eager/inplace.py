@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, GradError, ShapeError, describe, refusal, user_frame, user_line
-from .grad_fn import AccumulateGrad, Node, Output, next_seq, parts_of, unpack
+from .grad_fn import AccumulateGrad, Node, next_seq, parts_of, place_of, unpack
 from .mode import MODE
 
 _changes: dict[int, Any] = {}  # id of memory → (seq, how often, memory, line)
@@ -215,8 +215,8 @@ def _move(tensor: Any, result: Any, retained: bool) -> None:
     """Put a Tensor behind the node of its new value, if that has one; `retain_grad` is of the value it has now."""
     old, tensor._node = tensor._node, result._node
     if retained:
-        of, index = (old.node, old.index) if old.__class__ is Output else (old, 0)
-        of._hooks().retained.pop(index, None)
+        node, index = place_of(old)
+        node._hooks().retained.pop(index, None)
     if result._node is None and old is not None:
         tensor._cut = getattr(result, "_cut", "overwritten")
     elif retained:

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import combinations
-from sys import _getframe
+from sys import _getframe  # noqa: F401
 from types import FunctionType
 from typing import Any
 
@@ -35,11 +35,11 @@ import numpy as np
 
 from ..errors import RuleError, describe, op_error, refusal
 from ..ops.shape import sum_to, unbroadcast
-from ..primitives.arguments import REQUIRED, Args, Attrs, ByName, Function, Value, frozen
+from ..primitives.arguments import REQUIRED, Args, Attrs, ByName, Function, Value, frozen  # noqa: F401
 from ..primitives.dispatch import EAGER, FIRST_CALL, check_finite
 from ..primitives.dispatch import answer as other_engine
 from ..primitives.registry import STARRED, Primitive, Rule, by_position, of_package
-from .grad_fn import (
+from .grad_fn import (  # noqa: F401  (the texts call them)
     FEW_BYTES,
     FREED,
     AccumulateGrad,
@@ -50,7 +50,7 @@ from .grad_fn import (
     bytes_of,
     next_seq,
 )
-from .mode import GRAD, MODE, Mode
+from .mode import GRAD, MODE, Mode  # noqa: F401
 from .tensor import Tensor, masked, wrap
 
 __minigrad_ops__ = True  # frames of this module are never "the user's line"
@@ -68,7 +68,7 @@ ndarray, new, mode = np.ndarray, object.__new__, MODE.get
 
 def source(primitive: Primitive) -> str:
     """The text of the specialised functions of a primitive, for the curious."""
-    texts = apply_lines(primitive), push_lines(primitive), free_lines(primitive)
+    texts = apply_source(primitive), push_source(primitive), free_source(primitive)
     return "\n".join(joined_lines(text) for text in texts)
 
 
@@ -77,7 +77,7 @@ def joined_lines(lines: Iterable[str]) -> str:
     return "\n    ".join(lines) + "\n"
 
 
-def apply_lines(p: Primitive) -> Iterator[str]:
+def apply_source(p: Primitive) -> Iterator[str]:
     """The text of ``apply``; of a primitive with a list slot it is given all arguments and binds them itself."""
     several, places = p.several, [p.inputs.index(n) for n in p.differentiable]
     xs = "".join(f"{_star(p, k)}x{k}, " for k in range(len(p.inputs)))
@@ -211,7 +211,7 @@ def _saved_lines(p: Primitive) -> Iterator[str]:
 # -- the texts of the way back -------------------------------------------------------------
 
 
-def push_lines(p: Primitive, name: str = "push") -> Iterator[str]:
+def push_source(p: Primitive, name: str = "push") -> Iterator[str]:
     """The text of ``push``, ``pull`` or ``pull_graph``: the rules of the inputs whose edge is wanted.
 
     In ``push``, gradients of one place are first taken as they are, then added up in new memory, then in place.
@@ -260,14 +260,16 @@ def push_lines(p: Primitive, name: str = "push") -> Iterator[str]:
     yield f"n.give({grads})" if name == "push" else f"return {grads}"
 
 
-def free_lines(p: Primitive) -> Iterator[str]:
+def free_source(p: Primitive) -> Iterator[str]:
     """The text of ``free``: `Node.free` for the slots of this class."""
     yield "def free(n, remember=False):"
     for s in p.saved():
         yield f"v = n._saved_{s}"
         yield "if v is not None:"
         yield "    n.freed = True"
-        yield f"    if not remember or bytes_of(v) > FEW_BYTES: n._saved_{s} = FREED"
+        listed = s == p.list_input or (p.list_output and s in p.outputs)
+        size = "bytes_of(v)" if listed else "getattr(v, 'nbytes', 0)"
+        yield f"    if not remember or {size} > FEW_BYTES: n._saved_{s} = FREED"
     yield "return"
 
 
@@ -313,7 +315,7 @@ def node_class(primitive: Primitive) -> type[Node]:
 def specialise(primitive: Primitive) -> None:
     """Replace the code of the primitive's public function by its fast version."""
     public = primitive.function
-    fast = _compile(apply_lines(primitive), "apply", public.__globals__, primitive)
+    fast = _compile(apply_source(primitive), "apply", public.__globals__, primitive)
     if primitive.list_input:  # which binds its arguments as `answer` does
         public.__globals__["answer"] = fast
         return
@@ -323,8 +325,8 @@ def specialise(primitive: Primitive) -> None:
 
 
 def _compile(lines: Iterable[str], name: str, namespace: ByName, primitive: Primitive) -> Any:
-    """Compile text written by this module, which calls what stands here; the only place of the eager engine to do so."""
-    graph = name == "pull_graph"
+    """Compile text written by this module, which calls what stands here; nothing else of the engine does so."""
+    text, graph = joined_lines(lines), name == "pull_graph"
     for k, rule in enumerate(primitive.wanted_rules()):
         namespace[f"rule_{k}"] = rule.function if graph else on_arrays(rule.function)
     kernel = primitive.kernel if primitive.list_input else fast_kernel(primitive)
@@ -340,7 +342,7 @@ def _compile(lines: Iterable[str], name: str, namespace: ByName, primitive: Prim
     if primitive.rules:
         namespace["NodeClass"] = node_class(primitive)
     local: ByName = {}
-    exec(compile(joined_lines(lines), f"<minigrad {primitive.type}>", "exec"), namespace, local)
+    exec(compile(text, f"<minigrad {primitive.type}>", "exec"), namespace, local)
     return local[name]
 
 
@@ -398,7 +400,7 @@ class RuleNode(Node):
 
     def _write(self, name: str) -> Any:
         p = self.primitive
-        lines = free_lines(p) if name == "free" else push_lines(p, name)
+        lines = free_source(p) if name == "free" else push_source(p, name)
         setattr(type(self), name, _compile(lines, name, {}, p))
         return getattr(self, name)
 

@@ -354,7 +354,7 @@ class Tensor(Operators):
 
     @property
     def _hook_table(self) -> Hooks:
-        return (self.grad_fn or self._node)._hooks()  # type: ignore[no-any-return]
+        return (self.grad_fn or self._node)._hooks()
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradient; None by default, else zeros.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..eager import backward
-from ..eager.grad_fn import Node, Output, no_graph_reason
+from ..eager.grad_fn import Node, no_graph_reason, place_of
 from ..eager.tensor import Tensor, wrap
 from ..errors import DTypeError, describe, refusal, user_frame
 from ..primitives.arguments import Value
@@ -83,7 +83,7 @@ def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
         if x.grad is None:
             return gone
         return Explanation(name, x.grad).remark(f"({because(name, 'gone').reason})")
-    nodes, place = nodes_below(root), _place_of(x._node)
+    nodes, place = nodes_below(root), place_of(x._node)
     if place[0] not in nodes or (place[0] is root and place[1] != index):
         return because(name, "not_on_a_path", node=root.name())
     told = Explanation(name, x.grad)
@@ -111,12 +111,7 @@ def _start_of(output: Any) -> tuple[Node | None, int, Any]:
         return None if ref is None else ref(), index, getattr(seed, "_data", seed)
     if output._node is None:
         return None, 0, None
-    return *_place_of(output._node), np.ones(output.shape, output.dtype)
-
-
-def _place_of(edge: Any) -> tuple[Any, int]:
-    """An edge as ``next_functions`` shows it."""
-    return (edge.node, edge.index) if edge.__class__ is Output else (edge, 0)
+    return *place_of(output._node), np.ones(output.shape, output.dtype)
 
 
 def _compare(told: Explanation, x: Tensor, ran: bool, hooked: bool) -> None:

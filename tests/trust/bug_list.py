@@ -64,8 +64,8 @@ EAGER = [
         ),
         (
             "hooks of leaves are forgotten",
-            "g = self._tensor_hooks(n, 0, g) if self.writes:",
-            "if self.writes:",
+            "[g if g is None else self._tensor_hooks",
+            "[g if g is None or n.__class__ is AccumulateGrad else self._tensor_hooks",
         ),
         ("only the direct users of an input run", "needed.add(n) runs", "runs"),
         (
@@ -80,23 +80,23 @@ EAGER = [
         ),
         (
             "off the way hooks see incomplete gradients",
-            "if self.targets is not None and n not in self.needed:",
-            "if False:",
+            "if g is None or not (everyone or n in running or n in self.waiting):",
+            "if g is None:",
         ),
         (
             "a retained gradient is overwritten",
-            "(t, accumulated(t, g, False, self.create)) for t, g in kept",
-            "(t, wrap(np.array(getattr(g, '_data', g)))) for t, g in kept",
+            "for t, g in leaves + kept]",
+            "for t, g in leaves] + [(t, wrap(np.array(getattr(g, '_data', g)))) for t, g in kept]",
         ),
         (
             "only the last of equal targets is captured",
             "self.captured[k] = grads[index]",
-            "self.captured[k] = grads[index]\n                return",
+            "self.captured[k] = grads[index]\n                break",
         ),
         (
             "several roots: the last seed wins",
-            "m.g, m.own = seed if m.g is None else m.g + seed, False order",
-            "m.g, m.own = seed, False\n        order",
+            "self._arrive(edge, seed)",
+            "self.arrived[edge] = seed",
         ),
     ),
     *bugs(
@@ -220,16 +220,16 @@ EAGER = [
         ),
         (
             "saved outputs end the graph",
-            "{'None' if name in p.nondiff else edge}",
-            "None",
+            "if name in p.outputs and name not in p.nondiff:",
+            "if False:",
         ),
     ),
     *bugs(
         "eager.record",
         (
             "every use of a leaf has an AccumulateGrad of its own",
-            "AccumulateGrad: kept = x{k} if kept is None else (x{k}, kept)",
-            "AccumulateGrad: kept = x{k}, kept; e{k} = AccumulateGrad(x{k})",
+            "AccumulateGrad: leaves = x{k} if leaves is None else (x{k}, leaves)",
+            "AccumulateGrad: leaves = x{k}, leaves; e{k} = AccumulateGrad(x{k})",
         ),
         (
             "the wrong operand decides what is saved",

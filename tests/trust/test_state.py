@@ -215,7 +215,6 @@ def test_an_interrupt_at_any_line_of_backward_leaves_all_gradients_or_none(ask):
     else:
         raise AssertionError("backward did not end")
     assert done > 100
-    assert backward_module._depth == 0, "walks count as walks within walks from here on"
     assert_another_thread_can_walk()
 
 
