@@ -87,15 +87,13 @@ def apply_source(p: Primitive) -> Iterator[str]:
     if p.list_input:
         yield "def apply(primitive, args, attrs):"
         yield "args, attrs = primitive.bind(args, attrs)"
-        if len(p.inputs) > 1:
-            yield f"if len(args) < {len(p.inputs) - 1}: raise _call_error(len(args))"
         yield f"{xs}= args"
         if names:
             yield f"{names}= attrs.values()"
     else:  # what is given by name is looked for in ``named``, so that a call that does not fit gets here, too
         every = f"{xs}{names}"
         yield f"def apply({every.replace(',', '=REQUIRED,')}{'/, ' if every else ''}*more, **named):"
-        yield f"if more or named: {every or '_, '}= by_name(primitive, [{every}*more], named)"
+        yield f"if more or named: {every or '_, '}= primitive.placed(({every}*more), named)"
         for k, default in enumerate(p.attrs.values(), len(p.inputs)):
             if default is REQUIRED:
                 yield f"if a{k - len(p.inputs)} is REQUIRED: raise _call_error({k})"
@@ -321,7 +319,7 @@ def specialise(primitive: Primitive) -> None:
         return
     names = {"co_name": public.__name__, "co_qualname": public.__qualname__}
     public.__code__ = fast.__code__.replace(**names)
-    public.__defaults__ = defaults_of(primitive)
+    public.__defaults__ = (*primitive.parameters.values(),)
 
 
 def _compile(lines: Iterable[str], name: str, namespace: ByName, primitive: Primitive) -> Any:
@@ -417,25 +415,6 @@ EAGER["apply"] = apply
 
 
 # -- what these texts call -------------------------------------------------------------------
-
-
-def defaults_of(primitive: Primitive) -> Args:
-    """What stands for an argument that is left out: of inputs and attrs, in their order."""
-    inputs = [None if n in primitive.optional else REQUIRED for n in primitive.inputs]
-    return (*inputs, *primitive.attrs.values())
-
-
-def by_name(primitive: Primitive, values: list[Any], named: ByName) -> list[Any]:
-    """The arguments of a call with those in their places that are given by name."""
-    names, defaults = [*primitive.inputs, *primitive.attrs], defaults_of(primitive)
-    if len(values) > len(names):
-        raise primitive.call_error(len(values))
-    for name, value in named.items():
-        k = names.index(name) if name in names else None
-        if k is None or values[k] is not defaults[k]:
-            raise primitive.call_error(len(names), name)
-        values[k] = value
-    return values
 
 
 def own(value: Any) -> Any:

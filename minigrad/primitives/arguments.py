@@ -1,11 +1,9 @@
-"""The arguments of a call: which are inputs and which attrs, by position and by name."""
+"""What a call is given: the kinds of values, lists of them, and attrs that nobody changes afterwards."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, ValuesView
 from typing import Any
-
-from ..errors.calls import call_error
 
 Args = tuple[Any, ...]  #: the values of a call, by position
 ByName = dict[str, Any]  #: name → value
@@ -46,77 +44,6 @@ class _Required:
 
 
 REQUIRED = _Required()  #: default of an attr that has none
-
-
-class Arguments:
-    """The part of a `Primitive` that concerns calls."""
-
-    __slots__ = ()
-    kernel: Function
-    inputs: Names
-    attrs: Attrs
-    list_input: str | None
-    optional: frozenset[str]
-
-    def bind(self, args: Args, attrs: Attrs) -> tuple[Args, Attrs]:
-        """Sort the arguments of a call into inputs and attrs: a list slot may be given a list, attrs by position.
-
-        An ``axis`` in a list stays a list: whether that is one, NumPy says in the kernel.
-        """
-        if not (attrs or self.attrs or self.list_input) and len(args) == len(self.inputs):
-            for a in args:
-                if a is None:
-                    break
-            else:
-                return args, {}  # the usual call of an operator like mul
-        if self.list_input and args and isinstance(args[0], LISTED):
-            args, extra = tuple(args[0]), args[1:]
-        else:
-            n = len(args) if self.list_input else len(self.inputs)
-            args, extra = args[:n], args[n:]
-            if not self.list_input:
-                if twice := [i for i in self.inputs[: len(args)] if i in attrs]:
-                    raise self.call_error(len(args), twice[0])
-                named = tuple(attrs.get(i) for i in self.inputs[len(args) :])
-                attrs = {k: v for k, v in attrs.items() if k not in self.inputs}
-                args += named
-        given = dict(zip(self.attrs, extra, strict=False))
-        unknown = [k for k in attrs if k not in self.attrs or k in given]
-        if unknown or len(extra) > len(self.attrs):
-            raise self.call_error(len(self.inputs) + len(extra), *unknown[:1])
-        bound = {**self.attrs, **given, **attrs}
-        axis = bound.get("axis")
-        bound = {k: frozen(v) for k, v in bound.items()}
-        if type(axis) is list:
-            bound["axis"] = [*axis]
-        missing = [k for k, v in bound.items() if v is REQUIRED]
-        missing += [
-            n
-            for n, a in zip(self.inputs, args, strict=False)
-            if a is None and n not in self.optional and n != self.list_input
-        ]
-        if missing:
-            raise self.call_error([*self.inputs, *self.attrs].index(missing[0]))
-        return args, bound
-
-    def call_error(self, count: int, unknown: str | None = None) -> Exception:
-        """What to raise for a call with ``count`` values, or with an unknown keyword."""
-        inputs = [f"*{n}" if n == self.list_input else n for n in self.inputs]
-        parameters = [f"{n}=None" if n in self.optional else n for n in inputs]
-        parameters += [a if d is REQUIRED else f"{a}={d!r}" for a, d in self.attrs.items()]
-        return call_error(self.called, parameters, count, unknown)
-
-    @property
-    def called(self) -> str:
-        """The name of its function, as users call it: ``sum`` for reduce_sum."""
-        return self.kernel.__name__.removeprefix("reduce_")
-
-    def slot_names(self, count: int) -> list[str]:
-        """The slot of each of ``count`` arguments; a list slot takes all from its place on."""
-        names = list(self.inputs)
-        if not self.list_input:
-            return names
-        return names[:-1] + [names[-1]] * (count - len(names) + 1)
 
 
 def frozen(value: Any) -> Any:

@@ -32,7 +32,8 @@ from types import FunctionType
 from typing import Any
 
 from ..errors import RuleError, did_you_mean, refusal
-from .arguments import REQUIRED, Arguments, Attrs, Function, Names
+from ..errors.calls import call_error
+from .arguments import LISTED, REQUIRED, Args, Attrs, Function, Names, frozen
 from .dispatch import forget, public_function
 
 REGISTRY: dict[str, Primitive] = {}  #: op type → primitive (the OpInfoMap of the documents)
@@ -49,13 +50,14 @@ class Rule:
 
 
 @dataclass(slots=True, eq=False)
-class Primitive(Arguments):
+class Primitive:
     """One row of the table."""
 
     type: str
     kernel: Function
     inputs: Names  # slots, in order
     attrs: Attrs  # attr → default
+    parameters: Attrs  # the same of inputs and attrs
     outputs: Names = ("out",)
     list_input: str | None = None  # the slot that holds a list (always the last one)
     list_output: bool = False  # the one output slot holds a list
@@ -155,6 +157,62 @@ class Primitive(Arguments):
         """The inputs and outputs whose *values* the wanted rules read: what backward keeps alive."""
         return tuple(n for n in self.reads(wanted) if n in self.inputs or n in self.outputs)
 
+    def placed(self, values: Args, named: Attrs, first: int = 0) -> list[Any]:
+        """The values of a call in the places of its parameters, from the ``first`` on; defaults where none is given."""
+        names, places = [*self.parameters][first:], [*self.parameters.values()][first:]
+        if len(values) > len(names):
+            raise self.call_error(first + len(values))
+        places[: len(values)] = values
+        for name, value in named.items():
+            k = names.index(name) if name in names else None
+            if k is None or places[k] is not self.parameters[name]:
+                raise self.call_error(first + len(values), name)
+            places[k] = value
+        return places
+
+    def bind(self, args: Args, attrs: Attrs) -> tuple[Args, Attrs]:
+        """Sort the arguments of a call into inputs and attrs: a list slot may be given a list, attrs by position.
+
+        An ``axis`` in a list stays a list: whether that is one, NumPy says in the kernel.
+        """
+        n, given = len(self.inputs), ()
+        if not self.list_input:
+            values = self.placed(args, attrs)
+            args, values = tuple(values[:n]), values[n:]
+        else:
+            if args and isinstance(args[0], LISTED):
+                args, given = tuple(args[0]), args[1:]
+            values = self.placed(given, attrs, n)
+        for k, name in enumerate(self.inputs):
+            value = args[k] if k < len(args) else REQUIRED
+            left_out = value is REQUIRED or (value is None and name not in self.optional)
+            if left_out and name != self.list_input:
+                raise self.call_error(k)
+        bound = {}
+        for k, (name, value) in enumerate(zip(self.attrs, values, strict=True), n):
+            if value is REQUIRED:
+                raise self.call_error(k)
+            bound[name] = [*value] if name == "axis" and type(value) is list else frozen(value)
+        return args, bound
+
+    def call_error(self, count: int, unknown: str | None = None) -> Exception:
+        """What to raise for a call with ``count`` values, or with an unknown keyword."""
+        names = {n: f"*{n}" if n == self.list_input else n for n in self.parameters}
+        shown = [names[n] if d is REQUIRED else f"{n}={d!r}" for n, d in self.parameters.items()]
+        return call_error(self.called, shown, count, unknown)
+
+    @property
+    def called(self) -> str:
+        """The name of its function, as users call it: ``sum`` for reduce_sum."""
+        return self.kernel.__name__.removeprefix("reduce_")
+
+    def slot_names(self, count: int) -> list[str]:
+        """The slot of each of ``count`` arguments; a list slot takes all from its place on."""
+        names = list(self.inputs)
+        if not self.list_input:
+            return names
+        return names[:-1] + [names[-1]] * (count - len(names) + 1)
+
     @property
     def several(self) -> bool:
         """Whether it has several outputs, or a list of them."""
@@ -229,21 +287,21 @@ def of_package(function: Function) -> bool:
 
 def _slots(name: str, kernel: Function) -> dict[str, Any]:
     """What the parameters of a kernel say: inputs, which may be None, which is a list, and attrs."""
-    inputs, attrs, optional, list_input = [], {}, set(), None
+    inputs, attrs, parameters, list_input = [], {}, {}, None
     for p in inspect.signature(kernel).parameters.values():
         if p.kind is p.VAR_KEYWORD:
             what = f"the kernel of {name!r} takes **{p.name}"
             raise refusal(what, "name its attrs instead, behind a *", RuleError)
         if p.kind is p.KEYWORD_ONLY:
-            attrs[p.name] = p.default if p.default is not p.empty else REQUIRED
+            attrs[p.name] = parameters[p.name] = REQUIRED if p.default is p.empty else p.default
             continue
         inputs.append(p.name)
+        parameters[p.name] = REQUIRED if p.default is p.empty else None
         if p.kind is p.VAR_POSITIONAL:
             list_input = p.name
-        elif p.default is not p.empty:
-            optional.add(p.name)
-    names = {"inputs": tuple(inputs), "optional": frozenset(optional)}
-    return {**names, "attrs": attrs, "list_input": list_input}
+    optional = frozenset(n for n in inputs if parameters[n] is None)
+    names = {"inputs": tuple(inputs), "optional": optional, "list_input": list_input}
+    return {**names, "attrs": attrs, "parameters": parameters}
 
 
 STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS

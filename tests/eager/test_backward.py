@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.eager import backward as backward_module
 from minigrad.errors import AnomalyError, DTypeError, GradError, ShapeError
 from minigrad.primitives.registry import REGISTRY
 from tests.pieces import Stop, leaf

@@ -581,11 +581,11 @@ PICTURES = [
 
 CALLS = [
     *bugs(
-        "primitives.arguments",
+        "primitives.registry",
         (
             "a keyword that nobody knows is dropped",
-            "if unknown or len(extra) > len(self.attrs):",
-            "if len(extra) > len(self.attrs):",
+            "k = names.index(name) if name in names else None",
+            "k = names.index(name) if name in names else None\n            if k is None:\n                continue",
         ),
     ),
     *bugs(
