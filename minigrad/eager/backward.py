@@ -23,7 +23,7 @@ from ..errors import DTypeError, GradError, MinigradError, ShapeError, describe,
 from ..primitives.arguments import as_list
 from ..primitives.dispatch import EAGER, check_finite
 from ..primitives.registry import Primitive
-from .grad_fn import AccumulateGrad, Hooks, Output, no_graph_reason, place_of, unpack
+from .grad_fn import AccumulateGrad, Functions, Hooks, Output, no_graph_reason, place_of, unpack
 from .inplace import check_versions, newest_change
 from .mode import MODE, enable_grad
 from .tensor import Tensor, wrap
@@ -418,22 +418,21 @@ class Walk:
             raise refusal(said, "return a gradient of that shape, or None to leave it as it is")
         return (new if isinstance(new, Tensor) else wrap(data)) if self.create else data
 
-    def _all_hooked(self, new: Any, old: Any, what: str, slots: str) -> Any:
-        """The same for a hook that returned several gradients, or None."""
-        if new is None:
-            return old
-        parts = as_list(new)
-        if len(parts) != len(old):
-            said = f"{what} returned {len(parts)} gradients for {len(old)}"
-            raise refusal(said, f"one for each of {slots}, or None", GradError)
-        return [self._hooked(a, b, what) for a, b in zip(parts, old, strict=True)]
-
-    def _prehooks(self, n: Any, grads: list[Any]) -> list[Any]:
-        """What the prehooks of a node make of the gradients of its outputs."""
-        for hook in list(n.hooks.pre.values()):
-            new = hook(tuple(map(_shown, grads)))
-            grads = self._all_hooked(new, grads, "a node prehook", "grad_outputs")
+    def _node_hooks(self, hooks: Functions, grads: Any, what: str, slots: str, *seen: Any) -> Any:
+        """What hooks make of all gradients that go into a node or come out of it."""
+        for hook in list(hooks.values()):
+            new = hook(tuple(map(_shown, grads)), *seen)
+            if new is None:
+                continue
+            parts = as_list(new)
+            if len(parts) != len(grads):
+                said = f"{what} returned {len(parts)} gradients for {len(grads)}"
+                raise refusal(said, f"one for each of {slots}, or None", GradError)
+            grads = [self._hooked(a, b, what) for a, b in zip(parts, grads, strict=True)]
         return grads
+
+    def _prehooks(self, n: Any, grads: list[Any]) -> Any:
+        return self._node_hooks(n.hooks.pre, grads, "a node prehook", "grad_outputs")
 
     def _with_node_hooks(self, n: Any, grads: list[Any]) -> Any:
         """Node prehooks → rule → node hooks; saved values unpacked for the time of the rule."""
@@ -446,10 +445,8 @@ class Walk:
         finally:
             for slot, value in packed.items():
                 setattr(n, slot, value)
-        for hook in list(n.hooks.post.values()):
-            new = hook(tuple(map(_shown, gave)), tuple(map(_shown, grads)))
-            gave = self._all_hooked(new, gave, "a node hook", "grad_inputs")
-        return gave
+        seen = tuple(map(_shown, grads))
+        return self._node_hooks(n.hooks.post, gave, "a node hook", "grad_inputs", seen)
 
 
 def _shown(g: Any) -> Any:

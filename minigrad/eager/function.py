@@ -26,7 +26,7 @@ from ..errors import (
 )
 from ..errors.other_libraries import TABLES, missing
 from ..ops.shape import Shape
-from ..primitives.arguments import Args, Value
+from ..primitives.arguments import Args, Value, as_list
 from .grad_fn import (
     FEW_BYTES,
     FREED,
@@ -101,8 +101,11 @@ class Saved:
 
     __slots__ = ("place", "value")
 
-    def __init__(self, value: Any, place: Any) -> None:
-        self.value, self.place = value, place
+    def __init__(self, tensor: Tensor, outs: list[Any]) -> None:
+        self.place: Any = next((k for k, o in enumerate(outs) if tensor is o), tensor._node)
+        value, hooks = tensor._data, MODE.get().saved_hooks
+        value = np.array(value) if tensor._exposed else value  # where a user can reach it
+        self.value = value if hooks is None else Packed(value, *hooks)
 
     def tensor(self, node: Any) -> Tensor:
         """The Tensor again; joined to the graph if there is a node, which is there for second derivatives."""
@@ -121,6 +124,26 @@ class FunctionNode(Several):
     replayed: bool  # `gave` is given once more
     shapes: list[Shape]
     function: type[Function]
+
+    def __init__(self, function: Any, ctx: Context, args: Args, outs: list[Any]) -> None:
+        self.g = self.hooks = None
+        self.mark, self.freed, self.seq = 0, False, next_seq()
+        self.ctx, self.function, self.gave, self.replayed = ctx, function, None, False
+        self.edges = tuple(edge_of(a) for a in args)
+        self.leaves = [a for a in args if edge_of(a).__class__ is AccumulateGrad]
+        self.shapes = [getattr(a, "shape", ()) for a in args]
+        self.specs = [
+            (o.shape, o.dtype) if ctx._materialize and isinstance(o, Tensor) else None for o in outs
+        ]
+        frame: Any = user_frame(3)
+        self.code, self.lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
+        known = (*args, *outs)
+        ctx._on_the_way = any(
+            t is not None and t._node is None and t.dtype.kind == "f" and not _among(t, known)
+            for t in ctx.saved
+        )
+        ctx.saved = tuple(None if t is None else Saved(t, outs) for t in ctx.saved)
+        self._saved_tensors: Any = [None if t is None else t.value for t in ctx.saved]
 
     def name(self) -> str:
         return f"{self.function.__name__}Backward"
@@ -220,15 +243,6 @@ class Function:
     setup_context: Callable[..., None] | None = None
 
     @classmethod
-    def _forward(cls, ctx: Context, args: Args) -> Any:
-        forward: Any = cls.forward
-        if cls.setup_context is None:
-            return forward(ctx, *args)
-        result = forward(*args)
-        cls.setup_context(ctx, args, result)
-        return result
-
-    @classmethod
     def apply(cls, *args: Any, **keywords: Any) -> Any:
         """Run forward and, if a gradient is wanted, leave a node."""
         if keywords:  # backward returns one gradient per parameter, in their order
@@ -239,68 +253,35 @@ class Function:
         if any(isinstance(a, Value) and not isinstance(a, Tensor) for a in args):
             what = f"{cls.__name__} is a Function: Python code, which no program can hold"
             raise refusal(what, "a @mg.primitive with rules works in programs, too", ProgramError)
-        edges = [a._node if isinstance(a, Tensor) else None for a in args]
-        ctx = Context(tuple(e is not None for e in edges))
+        ctx = Context(tuple(edge_of(a) is not None for a in args))
+        forward: Any = cls.forward
         with no_grad():
-            result = cls._forward(ctx, args)
-        several = isinstance(result, tuple | list)
-        outs = [_output(o) for o in (result if several else (result,))]
-        if MODE.get().grad and any(e is not None for e in edges):
-            skip = {id(t) for t in ctx._nondiff}
-            outs = [
-                o.detach() if isinstance(o, Tensor) and _among(o, args) else o for o in outs
-            ]  # an argument handed on is a new output
-            _attach(cls, ctx, args, edges, outs, skip)
-        return tuple(outs) if several else outs[0]
+            if cls.setup_context is None:
+                result = forward(ctx, *args)
+            else:
+                result = forward(*args)
+                cls.setup_context(ctx, args, result)
+        outs = as_list(result)
+        for k, o in enumerate(outs):  # what holds no real numbers is handed on as it is
+            if isinstance(o, np.ndarray | np.generic | float):
+                outs[k] = wrap(np.asarray(o))
+        if MODE.get().grad and any(ctx.needs_input_grad):
+            # an argument handed on is a new output
+            outs = [o.detach() if isinstance(o, Tensor) and _among(o, args) else o for o in outs]
+            node = FunctionNode(cls, ctx, args, outs)
+            for k, o in enumerate(outs):
+                if isinstance(o, Tensor) and o.dtype.kind == "f" and not _among(o, ctx._nondiff):
+                    o._node = Output(node, k)
+        return tuple(outs) if isinstance(result, tuple | list) else outs[0]
 
 
-def _output(value: Any) -> Any:
-    """An output as a Tensor; what holds no real numbers is handed on as it is."""
-    return wrap(np.asarray(value)) if isinstance(value, np.ndarray | np.generic | float) else value
-
-
-def _attach(
-    cls: Any, ctx: Context, args: Any, edges: list[Any], outs: list[Tensor], skip: set[int]
-) -> None:
-    node: Any = object.__new__(FunctionNode)
-    node.g = node.hooks = None
-    node.mark, node.freed, node.seq = 0, False, next_seq()
-    node.ctx, node.function = ctx, cls
-    node.gave, node.replayed = None, False
-    node.edges = tuple(edges)
-    node.leaves = [a for e, a in zip(edges, args, strict=True) if e.__class__ is AccumulateGrad]
-    node.shapes = [a.shape if isinstance(a, Tensor) else () for a in args]
-    node.specs = [
-        (o.shape, o.dtype) if ctx._materialize and isinstance(o, Tensor) else None for o in outs
-    ]
-    saved = ctx.saved
-    hooks = MODE.get().saved_hooks
-    frame: Any = user_frame(3)
-    node.code, node.lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
-    ctx._on_the_way = any(_is_computed(t) and not _among(t, (*args, *outs)) for t in saved)
-    ctx.saved = tuple(_saved_form(t, outs, hooks) for t in saved)
-    node._saved_tensors = [None if t is None else t.value for t in ctx.saved]
-    for k, o in enumerate(outs):
-        if isinstance(o, Tensor) and id(o) not in skip and o.dtype.kind == "f":
-            o._node = Output(node, k)
+def edge_of(value: Any) -> Any:
+    """Where the gradient of an argument goes."""
+    return value._node if isinstance(value, Tensor) else None
 
 
 def _among(tensor: Any, others: Iterable[Any]) -> bool:
     return any(tensor is other for other in others)
-
-
-def _is_computed(tensor: Any) -> bool:
-    """A number that depends on others, for all we know, and has no graph that says how."""
-    return isinstance(tensor, Tensor) and tensor._node is None and tensor.dtype.kind == "f"
-
-
-def _saved_form(tensor: Any, outs: list[Tensor], hooks: Any) -> Saved | None:
-    """What is kept of a saved tensor: its values now, copied where a user can reach them, and its place."""
-    if tensor is None:
-        return None
-    place: Any = next((k for k, o in enumerate(outs) if tensor is o), tensor._node)
-    value = np.array(tensor._data) if tensor._exposed else tensor._data
-    return Saved(value if hooks is None else Packed(value, *hooks), place)
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -370,47 +351,35 @@ def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
     >>> x.grad
     tensor(6.)
     """
-    again = _Again(function, args)
-    with saved_tensors_hooks(again.number, again.value):
-        return function(*args)
+    line, specs, values = user_line(), [], {}  # type: ignore[var-annotated]
+    tensors = [a for a in args if isinstance(a, Tensor)]
+    versions = [t._version for t in tensors]
 
+    def number(value: Any) -> int:
+        specs.append((value.shape, value.dtype))
+        return len(specs) - 1
 
-class _Again:
-    """A function to run again, and what it saved the second time, by number."""
+    def value_of(number: int) -> Any:  # each is handed out once
+        if number not in values:
+            values.update(enumerate(again()))
+        return values.pop(number)
 
-    def __init__(self, function: Callable[..., Any], args: Args) -> None:
-        self.function, self.args, self.line = function, args, user_line()
-        self.versions = [a._version for a in args if isinstance(a, Tensor)]
-        self.specs: list[tuple[Shape, Any]] = []
-        self.found: dict[int, Any] = {}
-
-    def number(self, value: Any) -> int:
-        """Keep only the number of a value, its shape and its dtype."""
-        self.specs.append((value.shape, value.dtype))
-        return len(self.specs) - 1
-
-    def value(self, number: int) -> Any:
-        """The value of this number; each is handed out once."""
-        if number not in self.found:
-            self.run()
-        return self.found.pop(number)
-
-    def run(self) -> None:
-        """Compute everything once more, on copies without a graph."""
-        tensors = [a for a in self.args if isinstance(a, Tensor)]
-        if [t._version for t in tensors] != self.versions:
+    def again() -> list[Any]:
+        if [t._version for t in tensors] != versions:
             what = "an argument of checkpoint was changed in place before backward"
-            raise GradError(told(what, "use the out-of-place form, or pass a clone()", self.line))
+            raise GradError(told(what, "use the out-of-place form, or pass a clone()", line))
         copies = [
-            a.detach().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a
-            for a in self.args
+            a.detach().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a for a in args
         ]
         saved: list[Any] = []
         with enable_grad(), saved_tensors_hooks(saved.append, lambda nothing: nothing):
-            self.function(*copies)
-        if [(v.shape, v.dtype) for v in saved] != self.specs:
+            function(*copies)
+        if [(v.shape, v.dtype) for v in saved] != specs:
             what = f"the function of checkpoint computed something else the second time: it saved {len(saved)} "
-            what += f"value(s), the first time {len(self.specs)}"
+            what += f"value(s), the first time {len(specs)}"
             advice = "it must depend on nothing but its arguments; seed its random numbers"
-            raise GradError(told(what, advice, self.line))
-        self.found = dict(enumerate(saved))
+            raise GradError(told(what, advice, line))
+        return saved
+
+    with saved_tensors_hooks(number, value_of):
+        return function(*args)

@@ -33,23 +33,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import RuleError, describe, op_error, refusal
+from ..errors import RuleError, describe, refusal
 from ..ops.shape import sum_to, unbroadcast
 from ..primitives.arguments import REQUIRED, Args, Attrs, ByName, Function, Value, frozen  # noqa: F401
-from ..primitives.dispatch import EAGER, FIRST_CALL, check_finite
+from ..primitives.dispatch import EAGER, FIRST_CALL, check_finite, refused  # noqa: F401
 from ..primitives.dispatch import answer as other_engine
 from ..primitives.registry import STARRED, Primitive, Rule, by_position, of_package
-from .grad_fn import (  # noqa: F401  (the texts call them)
-    FEW_BYTES,
-    FREED,
-    AccumulateGrad,
-    Node,
-    Output,
-    Packed,
-    Several,
-    bytes_of,
-    next_seq,
-)
+from . import grad_fn
+from .grad_fn import AccumulateGrad, Node, Output, Packed, Several
 from .mode import GRAD, MODE, Mode  # noqa: F401
 from .tensor import Tensor, masked, wrap
 
@@ -328,8 +319,9 @@ def _compile(lines: Iterable[str], name: str, namespace: ByName, primitive: Prim
     for k, rule in enumerate(primitive.wanted_rules()):
         namespace[f"rule_{k}"] = rule.function if graph else on_arrays(rule.function)
     kernel = primitive.kernel if primitive.list_input else fast_kernel(primitive)
+    names = {**vars(grad_fn), **globals()}
     namespace.update(
-        {name: value for name, value in globals().items() if name[:2] != "__"},
+        {name: value for name, value in names.items() if name[:2] != "__"},
         primitive=primitive,
         _kernel=kernel,
         _call_error=primitive.call_error,
@@ -379,28 +371,23 @@ def fast_kernel(primitive: Primitive) -> Any:
     return by_position(kernel)
 
 
+def _first_call(name: str) -> Any:
+    """A method that writes this function for the class of its node, where it stands from then on."""
+
+    def write(node: Any, *args: Any) -> Any:
+        p = node.primitive
+        lines = free_source(p) if name == "free" else push_source(p, name)
+        setattr(type(node), name, _compile(lines, name, {}, p))
+        return getattr(node, name)(*args)
+
+    return write
+
+
 class RuleNode(Node):
-    """The node of a primitive; the functions of its class are written at their first call."""
+    """The node of a primitive."""
 
     __slots__ = ()
-
-    def push(self) -> None:
-        self._write("push")()
-
-    def pull(self, g: Any) -> Any:
-        return self._write("pull")(g)
-
-    def pull_graph(self, g: Any) -> Any:
-        return self._write("pull_graph")(g)
-
-    def free(self, remember: bool = False) -> None:
-        self._write("free")(remember)
-
-    def _write(self, name: str) -> Any:
-        p = self.primitive
-        lines = free_source(p) if name == "free" else push_source(p, name)
-        setattr(type(self), name, _compile(lines, name, {}, p))
-        return getattr(self, name)
+    push, pull, pull_graph, free = map(_first_call, ("push", "pull", "pull_graph", "free"))
 
 
 def apply(primitive: Primitive, args: Args, attrs: Attrs) -> Any:
@@ -457,11 +444,6 @@ def outputs_of(primitive: Primitive, result: Any) -> Any:
         what = f"the kernel of {primitive.type} returned {count} value(s)"
         raise refusal(what, f"one for each output: {', '.join(primitive.outputs)}", RuleError)
     return [an_array(primitive, out) for out in result]
-
-
-def refused(primitive: Primitive, args: Args, attrs: Attrs, error: Exception) -> Exception:
-    """What to raise where a kernel refused its arguments."""
-    return op_error(primitive.type, primitive.slot_names(len(args)), args, attrs, error)
 
 
 def is_foreign(value: Any) -> bool:

@@ -62,8 +62,12 @@ def compute(primitive: Primitive, args: Args, arrays: Args, attrs: Attrs) -> Any
     try:
         return primitive.kernel(*arrays, **attrs)
     except Exception as error:
-        slots = primitive.slot_names(len(args))
-        raise op_error(primitive.type, slots, args, attrs, error) from error
+        raise refused(primitive, args, attrs, error) from error
+
+
+def refused(primitive: Primitive, args: Args, attrs: Attrs, error: Exception) -> Exception:
+    """What to raise where a kernel refused its arguments."""
+    return op_error(primitive.type, primitive.slot_names(len(args)), args, attrs, error)
 
 
 def check_finite(
