@@ -23,7 +23,7 @@ from ..errors import DTypeError, GradError, MinigradError, ShapeError, describe,
 from ..primitives.arguments import as_list
 from ..primitives.dispatch import EAGER, check_finite
 from ..primitives.registry import Primitive
-from .grad_fn import AccumulateGrad, Functions, Hooks, Output, no_graph_reason, place_of, unpack
+from .grad_fn import AccumulateGrad, Hooks, Output, named, no_graph_reason, place_of, unpack
 from .inplace import check_versions, newest_change
 from .mode import MODE, enable_grad
 from .tensor import Tensor, wrap
@@ -418,7 +418,9 @@ class Walk:
             raise refusal(said, "return a gradient of that shape, or None to leave it as it is")
         return (new if isinstance(new, Tensor) else wrap(data)) if self.create else data
 
-    def _node_hooks(self, hooks: Functions, grads: Any, what: str, slots: str, *seen: Any) -> Any:
+    def _node_hooks(
+        self, hooks: dict[int, Any], grads: Any, what: str, slots: str, *seen: Any
+    ) -> Any:
         """What hooks make of all gradients that go into a node or come out of it."""
         for hook in list(hooks.values()):
             new = hook(tuple(map(_shown, grads)), *seen)
@@ -486,8 +488,3 @@ def fitted(tensor: Tensor, g: Any, own: bool) -> Any:
             raise DTypeError(f"{what}; minigrad differentiates real functions only")
         return np.array(g, data.dtype)
     return g if own else np.array(g)
-
-
-def named(tensor: Tensor) -> str:
-    """The name of a Tensor, as errors add it."""
-    return f" ({tensor.name})" if tensor.name else ""

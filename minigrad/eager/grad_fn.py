@@ -316,6 +316,11 @@ def unpack(value: Any) -> Any:
     return value.array() if value.__class__ is Packed else value
 
 
+def named(tensor: Any) -> str:
+    """The name of a Tensor, as errors add it."""
+    return f" ({tensor.name})" if tensor.name else ""
+
+
 def no_graph_reason(x: Any) -> str:
     """Why a Tensor has no graph; errors of backward say it, too."""
     cut = getattr(x, "_cut", "never there")

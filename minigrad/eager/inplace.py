@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, GradError, ShapeError, describe, refusal, user_frame, user_line
-from .grad_fn import AccumulateGrad, Node, next_seq, parts_of, place_of, unpack
+from .grad_fn import AccumulateGrad, Node, named, next_seq, parts_of, place_of, unpack
 from .mode import MODE
 
 _changes: dict[int, Any] = {}  # id of memory → (seq, how often, memory, line)
@@ -49,19 +49,15 @@ def check_versions(nodes: list[Any]) -> None:
     """Raise if a value that one of these nodes saved has changed since."""
     for node in nodes:
         for slot in () if node.freed else node.saved_slots:
-            value = unpack(getattr(node, slot))
-            for array in parts_of(value):
+            for array in parts_of(unpack(getattr(node, slot))):
                 number, version, _, line = last_change(array)
-                if number > node.seq:
-                    what = f"{node.name()} saved {slot.removeprefix('_saved_')} ({describe(array)}) for its "
-                    what += (
-                        f"gradient, but it was changed in place afterwards (version {version}).\n"
-                    )
-                    what += f"  saved at {node.where()}\n  changed at {line}\n  repair: use the "
-                    what += (
-                        "out-of-place form (y = y + 1 instead of y.add_(1)), or change a clone()"
-                    )
-                    raise GradError(what)
+                if number <= node.seq:
+                    continue
+                what = f"{node.name()} saved {slot.removeprefix('_saved_')} ({describe(array)}) for its "
+                what += f"gradient, but it was changed in place afterwards (version {version}).\n"
+                what += f"  saved at {node.where()}\n  changed at {line}\n  repair: use the "
+                what += "out-of-place form (y = y + 1 instead of y.add_(1)), or change a clone()"
+                raise GradError(what)
 
 
 def _is_shared(tensor: Any, operands: list[Any], views: int) -> bool:
@@ -84,7 +80,7 @@ def _has_graph(tensor: Any, operands: list[Any]) -> bool:
 def _two_graphs(tensor: Any) -> Exception:
     """What to raise where a change would be seen by a Tensor whose graph knows nothing of it."""
     what = "has views" if memory_of(tensor._data) is tensor._data else "is a view of another Tensor"
-    shown = f"{describe(tensor)}{f' ({tensor.name})' if tensor.name else ''} {what}"
+    shown = f"{describe(tensor)}{named(tensor)} {what}"
     shown += ": an in-place change would change both, and only one of their graphs."
     advice = f"{OUT_OF_PLACE}, index on the left (y[0] = y[0] * 2), or change a clone()"
     return refusal(shown, advice, GradError)
@@ -134,7 +130,7 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
     """
     operands = [a for a in args if hasattr(a, "_node")]
     if tensor._node.__class__ is AccumulateGrad and MODE.get().grad:
-        what = f"a leaf that requires grad{f' ({tensor.name})' if tensor.name else ''} cannot be "
+        what = f"a leaf that requires grad{named(tensor)} cannot be "
         what += "changed in place: its gradient would have no place to go"
         raise refusal(what, "do it inside `with mg.no_grad():`, or work on x.clone()", GradError)
     views = _views_among(operands, tensor)
@@ -143,8 +139,8 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
     others = any(sys.getrefcount(data) > HELD for data in arrays.values())
     if others or _is_shared(tensor, operands, len(arrays)):
         raise _two_graphs(tensor)
-    before, node, retained = tensor._data, tensor._node, tensor.retains_grad
-    memory = before
+    before = [(t, t._data, t._node) for t in (tensor, *(view for view, _ in views))]
+    memory, retained = tensor._data, tensor.retains_grad
     if memory.__class__ is not np.ndarray or not memory.flags.writeable:
         memory = np.array(memory)
     values, key = memory.copy(), id(memory_of(memory))
@@ -164,11 +160,8 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
             other._data, other._node = data, stale
     except BaseException:
         np.copyto(memory, values)
-        for other, data in views:
-            if other._node.__class__ is Overwritten:
-                (other._node,) = other._node.edges
-            other._data = data
-        tensor._data, tensor._node = before, node
+        for changed, data, node in before:
+            changed._data, changed._node = data, node
         if retained:
             tensor.retain_grad()
         if version is None:

@@ -28,7 +28,6 @@ class Mode:
 
 
 GRAD = Mode()  #: the usual mode; the fast path of every op is ``mode is GRAD``
-NO_GRAD = Mode(grad=False)
 MODE: ContextVar[Mode] = ContextVar("minigrad_mode", default=GRAD)
 
 
@@ -50,9 +49,7 @@ class _Switch:
         self._tokens: list[Token[Mode]] = []
 
     def __enter__(self) -> Any:
-        mode = replace(MODE.get(), **self.changes)
-        plain = not mode.anomaly and mode.saved_hooks is None and mode.recorder is None
-        self._tokens.append(MODE.set((GRAD if mode.grad else NO_GRAD) if plain else mode))
+        self._tokens.append(MODE.set(replace(MODE.get(), **self.changes)))
         return self
 
     def __exit__(self, *exception: object) -> None:

@@ -126,12 +126,20 @@ def misfit(
     signature = inspect.signature(function)
     try:
         signature.bind(*args, **keywords)
+        return None
     except TypeError:
-        parameters = list(signature.parameters.values())
-        if parameters and parameters[0].name in ("self", "cls"):
-            parameters, args = parameters[1:], args[1:]
-        return _refusal(title, parameters, len(args), keywords)
-    return None
+        parameters, count = list(signature.parameters.values()), len(args)
+    if parameters and parameters[0].name in ("self", "cls"):
+        parameters, count = parameters[1:], count - 1
+    places = [p.name for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
+    names, filled = [p.name for p in parameters], {*places[:count], *keywords}
+    unknown = [k for k in keywords if k not in names or k in places[:count]]
+    absent = [p.name for p in parameters if p.name not in filled and p.default is p.empty]
+    shown = [_shown(p) for p in parameters]
+    if len(places) < len(parameters) and not any("*" in text for text in shown):
+        shown.insert(len(places), "*")
+    missing = absent[0] if absent and count <= len(places) else ""
+    return call_error(title, shown, count, unknown[0] if unknown else None, missing)
 
 
 def _title(function: Any, call: Any, args: tuple[Any, ...]) -> str:
@@ -146,29 +154,12 @@ def _title(function: Any, call: Any, args: tuple[Any, ...]) -> str:
     return type(args[0]).__name__ if constructed else owner[-1]
 
 
-def _refusal(
-    title: str, parameters: list[inspect.Parameter], count: int, keywords: dict[str, Any]
-) -> DTypeError:
-    """The `call_error` of a call with ``count`` values that does not fit these parameters."""
-    places = [p.name for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
-    names, filled = [p.name for p in parameters], {*places[:count], *keywords}
-    unknown = [k for k in keywords if k not in names or k in places[:count]]
-    absent = [p.name for p in parameters if p.name not in filled and p.default is p.empty]
-    shown = [_shown(p) for p in parameters]
-    if len(places) < len(parameters) and not any("*" in text for text in shown):
-        shown.insert(len(places), "*")
-    missing = absent[0] if absent and count <= len(places) else ""
-    return call_error(title, shown, count, unknown[0] if unknown else None, missing)
-
-
 def _shown(parameter: inspect.Parameter) -> str:
     """A parameter as a call would show it."""
-    default = parameter.default
-    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-        return f"{'*' * (1 + (parameter.kind is parameter.VAR_KEYWORD))}{parameter.name}"
-    if default is parameter.empty:
-        return parameter.name
-    return f"{parameter.name}={getattr(default, '__name__', None) or repr(default)}"
+    called = getattr(parameter.default, "__name__", None)
+    if called is None or parameter.default is parameter.empty:
+        return str(parameter.replace(annotation=parameter.empty))
+    return f"{parameter.name}={called}"
 
 
 def call_error(

@@ -163,7 +163,11 @@ EAGER = [
     ),
     *bugs(
         "eager.mode",
-        ("no_grad records", "NO_GRAD = Mode(grad=False)", "NO_GRAD = Mode(grad=True)"),
+        (
+            "no_grad records",
+            'MappingProxyType({"grad": False})',
+            'MappingProxyType({"grad": True})',
+        ),
     ),
     *bugs(
         "eager.inplace",
@@ -183,7 +187,7 @@ EAGER = [
             "None if o._node is None else Overwritten(o, data)",
             "o._node",
         ),
-        ("versions are compared the wrong way", "if number > node.seq:", "if number < node.seq:"),
+        ("versions are compared the wrong way", "if number <= node.seq:", "if number >= node.seq:"),
         (
             "a view has a version of its own",
             'while isinstance(getattr(array, "base", None), np.ndarray):',
