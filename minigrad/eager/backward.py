@@ -62,13 +62,12 @@ def backward(
     >>> x.grad
     tensor([ 3., 41.])
     """
-    retain = create_graph if retain_graph is None else retain_graph
     roots = roots_of(tensors, gradients, create_graph)
     targets = None if inputs is None else as_list(inputs)
-    if targets is not None and not targets:
+    if targets == []:
         advice = "leave inputs out to reach every leaf"
         raise refusal("backward(inputs=[]) names no tensor", advice, GradError)
-    _walk(roots, targets, retain, create_graph, write=True)
+    _walk(roots, targets, retain_graph, create_graph, write=True)
 
 
 EAGER["backward"] = backward
@@ -97,10 +96,9 @@ def grad(
     if not tensors:
         advice = "the Tensors whose gradients are asked for"
         raise refusal("grad(inputs=[]) names no tensor to differentiate by", advice, GradError)
-    retain = create_graph if retain_graph is None else retain_graph
     roots = roots_of(outputs, grad_outputs, create_graph)
     grads: list[Tensor | None] = []
-    captured = _walk(roots, tensors, retain, create_graph, write=False)
+    captured = _walk(roots, tensors, retain_graph, create_graph, write=False)
     for k, (tensor, g) in enumerate(zip(tensors, captured, strict=True)):
         if g is None and materialize_grads:
             g = wrap(np.zeros(tensor.shape, tensor.dtype))
@@ -113,10 +111,11 @@ def grad(
 
 
 def _walk(
-    roots: Roots, inputs: list[Any] | None, retain: bool, create: bool, write: bool
+    roots: Roots, inputs: list[Any] | None, retain: bool | None, create: bool, write: bool
 ) -> list[Any]:
     """Run backward from edges with their seeds, to all leaves or to some inputs; returns the gradients of these."""
     global last_start
+    retain = create if retain is None else retain
     targets = None if inputs is None else [edge_of(t, "inputs") for t in inputs]
     with _walking:
         order, ends, hooked = discovered(roots)

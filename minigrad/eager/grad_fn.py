@@ -125,16 +125,6 @@ class Node:
         """The gradients of the inputs from the gradient of the output, as arrays: one per edge."""
         raise NotImplementedError
 
-    def push(self) -> None:
-        """`pull` what was gathered here, and add each gradient where its edge leads."""
-        if self.g is not None:
-            g, self.g = self.complete(self.g), None
-            self.give(self.pull(g))
-
-    def complete(self, g: Any) -> Any:
-        """What was gathered, zeros in the place of what did not arrive."""
-        return g
-
     def give(self, grads: Any) -> None:
         """Add each gradient to what its edge has, in memory of its own."""
         for edge, g in zip(self.edges, grads, strict=True):
@@ -223,7 +213,14 @@ class Several(Node):
     several = True
     specs: list[Any]
 
+    def push(self) -> None:
+        """`pull` what was gathered here, and add each gradient where its edge leads."""
+        if self.g is not None:
+            g, self.g = self.complete(self.g), None
+            self.give(self.pull(g))
+
     def complete(self, g: list[Any]) -> list[Any]:
+        """What was gathered, zeros in the place of what did not arrive."""
         pairs = zip(g, self.specs, strict=True)
         return [np.zeros(*spec) if x is None and spec is not None else x for x, spec in pairs]
 
