@@ -184,9 +184,15 @@ def _run(order: list[Any], ends: list[Any], roots: Roots, retain: bool) -> None:
         for leaf, old in before:
             leaf._grad = old
         raise
-    small = len(order) <= REMEMBERED_NODES
-    for n in () if retain else order:
-        n.free(small)
+    if not retain:
+        free(order, len(order) <= REMEMBERED_NODES)
+
+
+def free(nodes: list[Any], remember: bool) -> None:
+    """Let go of what nodes have saved."""
+    for n in nodes:
+        if n.saved_slots:
+            n.free(remember)
 
 
 # -- where it starts ----------------------------------------------------------------------
@@ -379,8 +385,8 @@ class Walk:
             for tensor, old in before:
                 tensor._grad = old
             raise
-        for n in () if retain else self.runs:
-            n.free(len(self.order) <= REMEMBERED_NODES)
+        if not retain:
+            free(self.runs, len(self.order) <= REMEMBERED_NODES)
 
     def _behind(self, tensor: Any, g: Any) -> None:
         """Call the hooks behind the new ``.grad`` of a leaf."""

@@ -253,9 +253,6 @@ class Output:
             before = node.g[self.index]
             node.g[self.index] = g if before is None else before + g
 
-    def free(self, remember: bool = False) -> None:
-        """It saves nothing."""
-
 
 def place_of(edge: Any) -> tuple[Any, int]:
     """An edge as ``next_functions`` shows it: a node, and which of its outputs."""

@@ -157,6 +157,11 @@ def _absent(p: Primitive, k: int) -> str:
     return f"not any(e{k})" if p.inputs[k] == p.list_input else f"e{k} is None"
 
 
+def _stretches(p: Primitive) -> bool:
+    """Whether an input may be smaller than the output, and its gradient is summed to its shape."""
+    return p.broadcasts and not p.several and len(p.inputs) > 1
+
+
 def _saved_lines(p: Primitive) -> Iterator[str]:
     """What a node keeps of the values, attrs and shapes that its rules read."""
     place = {n: k for k, n in enumerate(p.inputs)}
@@ -189,12 +194,15 @@ def _saved_lines(p: Primitive) -> Iterator[str]:
             yield f"n._saved_{r} = {listed if name == p.list_input else value.format(d)}"
     if p.several:
         yield "n.specs = [(o.shape, o.dtype) for o in out]"
-    elif p.broadcasts:
+    elif _stretches(p):  # of an input without an edge nobody will ask
         places = [place[n] for n in p.differentiable]
-        yield "s = out.shape"  # of an input without an edge nobody will ask
-        same = " and ".join(f"(e{k} is None or d{k}.shape == s)" for k in places)
-        each = ", ".join(f"s if e{k} is None else d{k}.shape" for k in places)
-        yield f"n._shapes = None if {same} else ({each},)"
+        each = ", ".join(f"out.shape if e{k} is None else d{k}.shape" for k in places)
+        if len(p.inputs) == 2:
+            yield "if x0.__class__ is float or x1.__class__ is float: n._shapes = None"
+            yield "elif x0.__class__ is x1.__class__ and d0.shape == d1.shape: n._shapes = None"
+            yield f"else: n._shapes = ({each},)"
+        else:
+            yield f"n._shapes = ({each},)"
 
 
 # -- the texts of the way back -------------------------------------------------------------
@@ -221,6 +229,8 @@ def push_source(p: Primitive, name: str = "push") -> Iterator[str]:
         yield f"{''.join(f'*e{k}, ' if k == listed else f'e{k}, ' for k in place.values())}= n.edges"
     if p.saved():
         yield "if n.freed: raise n.freed_error()"
+    if _stretches(p):
+        yield "s = n._shapes"
     for r, rule in enumerate(p.wanted_rules()):
         read = ", ".join(_argument(p, slot, place, graph) for slot in rule.reads)
         call = read if _passes_on(rule) else f"rule_{r}({read})"
@@ -233,9 +243,9 @@ def push_source(p: Primitive, name: str = "push") -> Iterator[str]:
             yield f"if {f'not any(e{k})' if k == listed else f'e{k} is None'}: g{k} = None"
             if not rule.joint:
                 yield f"else: g{k} = {call}"
-            if p.broadcasts and not several:
-                yield f"if n._shapes is not None and g{k} is not None and g{k}.shape != n._shapes[{k}]:"
-                yield f"    g{k} = _unbroadcast(g{k}, n._shapes[{k}])"
+            if _stretches(p):
+                yield f"if s is not None and g{k} is not None and g{k}.shape != s[{k}]:"
+                yield f"    g{k} = _unbroadcast(g{k}, s[{k}])"
     if name == "push" and not several and listed is None:
         for k in place.values():
             yield f"if g{k} is not None:"
@@ -292,7 +302,7 @@ def node_class(primitive: Primitive) -> type[Node]:
     title = primitive.title or "".join(w.capitalize() for w in words)
     grads = {f"{o}_grad" for o in primitive.outputs}
     slots = [f"_saved_{n}" for n in primitive.reads() if n not in grads]
-    slots += ["_shapes"] if primitive.broadcasts else []
+    slots += ["_shapes"] if _stretches(primitive) else []
     namespace = {"__slots__": slots, "primitive": primitive, "title": title}
     namespace["saved_slots"] = tuple(f"_saved_{n}" for n in primitive.saved())
     bases = (RuleNode, Several) if primitive.several else (RuleNode,)

@@ -47,8 +47,8 @@ EAGER = [
             "if order and newest_change() > order[0].seq:",
             "if False:",
         ),
-        ("saved values are never freed", "for n in () if retain else order:", "for n in ():"),
-        ("retain_graph is ignored", "for n in () if retain else order:", "for n in order:"),
+        ("saved values are never freed", "free(order,", "free([],"),
+        ("retain_graph is ignored", "if not retain: free(order,", "if True:\n        free(order,"),
         (
             "the root gets its gradient twice",
             "return [(edge, unit)]",
@@ -70,13 +70,13 @@ EAGER = [
         ("only the direct users of an input run", "needed.add(n) runs", "runs"),
         (
             "all reached nodes are freed, not those that ran",
-            "for n in () if retain else self.runs:",
-            "for n in () if retain else self.order:",
+            "free(self.runs,",
+            "free(self.order,",
         ),
         (
             "a walk with hooks frees nothing",
-            "for n in () if retain else self.runs:",
-            "for n in ():",
+            "free(self.runs,",
+            "free([],",
         ),
         (
             "off the way hooks see incomplete gradients",
@@ -242,7 +242,7 @@ EAGER = [
         ),
         (
             "broadcast gradients are not summed",
-            "g{k} = _unbroadcast(g{k}, n._shapes[{k}])",
+            "g{k} = _unbroadcast(g{k}, s[{k}])",
             "pass",
         ),
         (
@@ -262,8 +262,8 @@ EAGER = [
         ),
         (
             "a gradient is summed to the shape of the wrong operand",
-            "_unbroadcast(g{k}, n._shapes[{k}])",
-            "_unbroadcast(g{k}, n._shapes[{k - 1}])",
+            "_unbroadcast(g{k}, s[{k}])",
+            "_unbroadcast(g{k}, s[{k - 1}])",
         ),
     ),
 ]
