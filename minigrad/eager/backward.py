@@ -19,7 +19,7 @@ from weakref import ref
 
 import numpy as np
 
-from ..errors import DTypeError, GradError, MinigradError, ShapeError, describe, refusal
+from ..errors import DTypeError, GradError, ShapeError, describe, refusal
 from ..primitives.arguments import as_list
 from ..primitives.dispatch import EAGER, check_finite
 from ..primitives.registry import Primitive
@@ -116,7 +116,7 @@ def _walk(
     """Run backward from edges with their seeds, to all leaves or to some inputs; returns the gradients of these."""
     global last_start
     retain = create if retain is None else retain
-    targets = None if inputs is None else [edge_of(t, "inputs") for t in inputs]
+    targets = None if inputs is None else [place_of(target_edge(t)) for t in inputs]
     with _walking:
         order, ends, hooked = discovered(roots)
         edge, seed = roots[-1]
@@ -128,11 +128,12 @@ def _walk(
         walk = Walk(order, targets, create, write)
         with enable_grad() if create else nullcontext():
             walk.run(roots)
+        captured = [walk.captured.get(place) for place in targets or ()]
         if inputs is not None:
-            pairs = zip(inputs, walk.captured, strict=True)
+            pairs = zip(inputs, captured, strict=True)
             walk.leaves = [(t, g) for t, g in pairs if g is not None]
         walk.finish(retain)
-        return walk.captured
+        return captured
 
 
 def discovered(roots: Roots) -> tuple[list[Any], list[Any], bool]:
@@ -202,13 +203,13 @@ def free(nodes: list[Any], remember: bool) -> None:
 _UNITS: dict[type, Any] = {t: t(1) for t in (np.float32, np.float64)}
 
 
-def edge_of(tensor: Any, what: str) -> Any:
-    """Where a gradient of a Tensor goes."""
+def target_edge(tensor: Any) -> Any:
+    """Where a gradient of a Tensor goes that is asked for."""
     if not isinstance(tensor, Tensor):
         advice = "the Tensors that the output was computed from"
-        raise refusal(f"{what} must be Tensors, not {describe(tensor)}", advice, DTypeError)
+        raise refusal(f"inputs must be Tensors, not {describe(tensor)}", advice, DTypeError)
     if tensor._node is None:
-        said = f"one of the {what}{named(tensor)} does not require grad"
+        said = f"one of the inputs{named(tensor)} does not require grad"
         raise refusal(said, "create it with requires_grad=True", GradError)
     return tensor._node
 
@@ -225,8 +226,8 @@ def roots_of(outputs: Any, seeds: Any, create: bool) -> Roots:
         what = f"{len(outputs)} outputs need {len(outputs)} gradients, {len(seeds)} were given"
         advice = "a list with one for each output; None for an output that is one number"
         raise refusal(what, advice, GradError)
-    pairs = [(o, _seed(o, s, create)) for o, s in zip(outputs, seeds, strict=True)]
-    return [(edge_of(o, "outputs"), seed) for o, seed in pairs]
+    checked = [_seed(o, s, create) for o, s in zip(outputs, seeds, strict=True)]
+    return [(o._node, seed) for o, seed in zip(outputs, checked, strict=True)]
 
 
 def _seed(out: Any, seed: Any, create: bool) -> Any:
@@ -236,7 +237,13 @@ def _seed(out: Any, seed: Any, create: bool) -> Any:
         advice = "the result of an op on Tensors; numpy(), item() and float() lose the graph"
         raise refusal(what, advice, DTypeError)
     if out._node is None:
-        raise no_graph(out)
+        advice = (
+            "create the inputs with requires_grad=True, compute outside no_grad(), not detached"
+        )
+        if isinstance(getattr(out, "_cut", None), Primitive):
+            advice = "an op that has one; an op of your own gets it by op.grad(x=lambda …)"
+        what = f"backward() found no graph: {describe(out)}{named(out)} has no grad_fn and does not require grad.\n"
+        raise refusal(f"{what}  why: {no_graph_reason(out)}", advice, GradError)
     if out._data.dtype.kind != "f":
         what = f"backward from {describe(out)} is not defined: only real floating-point outputs have gradients here"
         raise refusal(what, "start from a real number", DTypeError)
@@ -261,15 +268,6 @@ def _seed(out: Any, seed: Any, create: bool) -> Any:
     return seed if isinstance(seed, Tensor) else wrap(np.array(array))
 
 
-def no_graph(out: Tensor) -> MinigradError:
-    """The error for an output without a graph, with the reason."""
-    advice = "create the inputs with requires_grad=True, compute outside no_grad(), not detached"
-    if isinstance(getattr(out, "_cut", None), Primitive):
-        advice = "an op that has one; an op of your own gets it by op.grad(x=lambda …)"
-    what = f"backward() found no graph: {describe(out)}{named(out)} has no grad_fn and does not require grad.\n"
-    return refusal(f"{what}  why: {no_graph_reason(out)}", advice, GradError)
-
-
 # -- the walk ------------------------------------------------------------------------------
 
 
@@ -288,18 +286,14 @@ class Walk:
         self.arrived: dict[Any, Any] = {}
         self.leaves: list[tuple[Tensor, Any]] = []
         self.retained: list[tuple[Tensor, Any]] = []
-        self.captured: list[Any] = [None] * len(targets or ())
-        #: node → the places in ``captured`` that wait for a gradient of it, and of which output
-        self.waiting: dict[Any, list[tuple[int, int]]] = {}
-        for k, target in enumerate(targets or ()):
-            node, index = place_of(target)
-            self.waiting.setdefault(node, []).append((k, index))
+        self.targets = {node for node, _ in targets or ()}
+        self.captured: dict[tuple[Any, int], Any] = {}  # the gradients of their outputs
         if targets is not None:
             self.runs = self._on_the_way()
 
     def _on_the_way(self) -> list[Any]:
         """The nodes on a way to a target: what hangs off it would be incomplete."""
-        needed, runs = {*self.waiting}, []
+        needed, runs = {*self.targets}, []
         for n in self.order:
             if not needed.isdisjoint(n.edges):
                 needed.add(n)
@@ -320,7 +314,7 @@ class Walk:
             self._arrive(edge, seed)
         for n in reversed(order):
             g = self.arrived.pop(n, None)
-            if g is None or not (everyone or n in running or n in self.waiting):
+            if g is None or not (everyone or n in running or n in self.targets):
                 continue
             grads = [*g.values()] if n.several else [g]
             if n.hooks is not None:
@@ -329,23 +323,19 @@ class Walk:
                 ]
                 if self.writes and n.__class__ is AccumulateGrad:
                     grads = self._prehooks(n, grads)
-            for k, index in self.waiting.get(n, ()):
-                self.captured[k] = grads[index]
+            if n in self.targets:
+                self.captured |= {(n, k): g for k, g in enumerate(grads)}
             if n in running:
                 self._one(n, grads)
-            elif (
-                n.__class__ is AccumulateGrad and n.variable._node is not None
-            ):  # still requires grad
+            elif n.__class__ is AccumulateGrad and n.variable.requires_grad:  # still
                 self.leaves.append((n.variable, grads[0]))
 
     def _arrive(self, edge: Any, g: Any) -> None:
         """Add a gradient to what came to an edge, in memory of its own."""
         at, key = self.arrived, edge
         if edge.__class__ is Output:
-            at, key = (
-                at.setdefault(edge.node, dict.fromkeys(range(len(edge.node.specs)))),
-                edge.index,
-            )
+            none = dict.fromkeys(range(len(edge.node.specs)))
+            at, key = at.setdefault(edge.node, none), edge.index
         before = at.get(key)
         at[key] = g if before is None else before + g
 

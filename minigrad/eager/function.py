@@ -16,27 +16,18 @@ import numpy as np
 from ..errors import (
     DTypeError,
     GradError,
-    ProgramError,
     ShapeError,
     describe,
     refusal,
     told,
     user_frame,
     user_line,
+    wrong,
 )
 from ..errors.other_libraries import TABLES, missing
 from ..ops.shape import Shape
 from ..primitives.arguments import Args, Value, as_list
-from .grad_fn import (
-    FEW_BYTES,
-    FREED,
-    AccumulateGrad,
-    Output,
-    Packed,
-    Several,
-    next_seq,
-    unpack,
-)
+from .grad_fn import FEW_BYTES, FREED, AccumulateGrad, Output, Packed, Several, unpack
 from .mode import MODE, enable_grad, no_grad, saved_tensors_hooks
 from .tensor import Tensor, wrap
 
@@ -79,9 +70,9 @@ class Context:
         if self._node is not None and self._on_the_way and MODE.get().grad:
             what = "this Function saved what is neither input nor output of forward: its own gradient is not known"
             advice = (
-                "compute it in backward, from saved inputs; keep a constant as ctx.name = value"
+                "compute it in backward, from saved inputs; keep a constant as ctx.name = value; "
             )
-            raise refusal(what, f"{advice}; or mark backward @mg.once_differentiable", GradError)
+            raise refusal(what, f"{advice}or mark backward @mg.once_differentiable", GradError)
         return tuple(t.tensor(self._node) if isinstance(t, Saved) else t for t in self.saved)
 
     def mark_non_differentiable(self, *outputs: Tensor) -> None:
@@ -126,22 +117,17 @@ class FunctionNode(Several):
     function: type[Function]
 
     def __init__(self, function: Any, ctx: Context, args: Args, outs: list[Any]) -> None:
-        self.g = self.hooks = None
-        self.mark, self.freed, self.seq = 0, False, next_seq()
+        frame: Any = user_frame(3)
+        line = () if frame is None else (frame.f_code, frame.f_lasti)
+        self._begin(tuple(edge_of(a) for a in args), *line)
         self.ctx, self.function, self.gave, self.replayed = ctx, function, None, False
-        self.edges = tuple(edge_of(a) for a in args)
         self.leaves = [a for a in args if edge_of(a).__class__ is AccumulateGrad]
         self.shapes = [getattr(a, "shape", ()) for a in args]
         self.specs = [
             (o.shape, o.dtype) if ctx._materialize and isinstance(o, Tensor) else None for o in outs
         ]
-        frame: Any = user_frame(3)
-        self.code, self.lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
-        known = (*args, *outs)
-        ctx._on_the_way = any(
-            t is not None and t._node is None and t.dtype.kind == "f" and not _among(t, known)
-            for t in ctx.saved
-        )
+        others = [t for t in ctx.saved if t is not None and not _among(t, (*args, *outs))]
+        ctx._on_the_way = any(t._node is None and t.dtype.kind == "f" for t in others)
         ctx.saved = tuple(None if t is None else Saved(t, outs) for t in ctx.saved)
         self._saved_tensors: Any = [None if t is None else t.value for t in ctx.saved]
 
@@ -252,7 +238,7 @@ class Function:
             args = bound.args[len(first) :]
         if any(isinstance(a, Value) and not isinstance(a, Tensor) for a in args):
             what = f"{cls.__name__} is a Function: Python code, which no program can hold"
-            raise refusal(what, "a @mg.primitive with rules works in programs, too", ProgramError)
+            raise wrong(what, "a @mg.primitive with rules works in programs, too")
         ctx = Context(tuple(edge_of(a) is not None for a in args))
         forward: Any = cls.forward
         with no_grad():

@@ -121,6 +121,12 @@ class Node:
     code: Any
     lasti: int
 
+    def _begin(self, edges: tuple[Any, ...], code: Any = None, lasti: int = 0) -> None:
+        """What an ``__init__`` sets; nodes of primitives have none: to make one is faster so."""
+        self.g = self.hooks = None
+        self.mark, self.own, self.freed, self.seq = 0, False, False, next_seq()
+        self.edges, self.code, self.lasti = edges, code, lasti
+
     def pull(self, g: Any) -> Any:
         """The gradients of the inputs from the gradient of the output, as arrays: one per edge."""
         raise NotImplementedError
@@ -153,8 +159,8 @@ class Node:
         """
         if self.freed:
             raise self.freed_error()
-        found = {s.removeprefix("_saved_"): getattr(self, s) for s in self.saved_slots}
-        return {n: unpack(v) for n, v in found.items() if v is not None}
+        values = {s.removeprefix("_saved_"): getattr(self, s) for s in self.saved_slots}
+        return {n: unpack(v) for n, v in values.items() if v is not None}
 
     def free(self, remember: bool = False) -> None:
         """Let go of the saved values; the edges stay.  Small ones are kept to ``remember``, for `mg.why`."""
@@ -177,13 +183,12 @@ class Node:
         return code_line(self.code, self.lasti)
 
     def freed_error(self) -> GradError:
-        kept = ", ".join(s.removeprefix("_saved_") for s in self.saved_slots)
-        what = f"backward goes through {self.name()} a second time, but its saved values ({kept}) were freed "
-        what += f"the first time.\n  made at {self.where()}\n"
-        advice = (
-            "call the first backward with retain_graph=True, or compute the forward pass again."
+        names = ", ".join(s.removeprefix("_saved_") for s in self.saved_slots)
+        what = f"backward goes through {self.name()} a second time, but its saved values ({names}) were freed "
+        what += (
+            f"the first time.\n  made at {self.where()}\n  repair: call the first backward with "
         )
-        return GradError(f"{what}  repair: {advice}")
+        return GradError(f"{what}retain_graph=True, or compute the forward pass again.")
 
     def _hooks(self) -> Hooks:
         if self.hooks is None:
@@ -267,11 +272,10 @@ class AccumulateGrad(Node):
 
     __slots__ = ("ref",)
     title = "AccumulateGrad"
-    edges, code, lasti = (), None, 0
 
     def __init__(self, leaf: Any) -> None:
-        self.g, self.mark, self.own, self.freed, self.seq = None, 0, False, False, 0.0
-        self.hooks, self.ref = None, weakref.ref(leaf)
+        self._begin(())
+        self.seq, self.ref = 0.0, weakref.ref(leaf)
 
     @property
     def variable(self) -> Any:

@@ -117,10 +117,8 @@ class Overwritten(Node):
     saved_slots = ("_saved_view",)
 
     def __init__(self, view: Any, array: Any) -> None:
-        self.g = self.hooks = None
-        self.mark, self.freed, self.seq = 0, False, next_seq()
-        self.code, self.lasti = view.grad_fn.code, view.grad_fn.lasti
-        self.edges, self._saved_view = (view._node,), array
+        self._begin((view._node,), view.grad_fn.code, view.grad_fn.lasti)
+        self._saved_view = array
 
 
 def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:

@@ -184,10 +184,7 @@ def _saved_lines(p: Primitive) -> Iterator[str]:
             a = f"a{[*p.attrs].index(r)}"
             changes = p.attrs[r] is None or p.attrs[r] is REQUIRED
             yield f"n._saved_{r} = {f'frozen({a}) if {a}.__class__ in MUTABLE else ' if changes else ''}{a}"
-        elif name in place and fact in (
-            "shape",
-            "dtype",
-        ):  # else a value, or the gradient of an output
+        elif name in place and fact in ("shape", "dtype"):  # else it is a value, or a gradient
             value = f"getattr({{}}, '{fact}', {'()' if fact == 'shape' else None})"
             d = f"d{place[name]}"
             listed = f"[{value.format('v')} for v in {d}]"
@@ -267,7 +264,7 @@ def free_source(p: Primitive) -> Iterator[str]:
         yield "if v is not None:"
         yield "    n.freed = True"
         listed = s == p.list_input or (p.list_output and s in p.outputs)
-        size = "bytes_of(v)" if listed else "getattr(v, 'nbytes', 0)"
+        size = "bytes_of(v)" if listed else "v.__class__ is ndarray and v.nbytes"
         yield f"    if not remember or {size} > FEW_BYTES: n._saved_{s} = FREED"
     yield "return"
 

@@ -77,10 +77,8 @@ class Tensor(Operators):
     def data(self, value: Any) -> None:
         array = _array(value, None)
         if self._node is not None and array.dtype.kind != "f":
-            what = (
-                f"this Tensor requires grad: its data must be floating-point, not {describe(array)}"
-            )
-            raise refusal(what, "x.data = array.astype(x.dtype)", DTypeError)
+            what = "this Tensor requires grad: its data must be floating-point, not "
+            raise refusal(what + describe(array), "x.data = array.astype(x.dtype)", DTypeError)
         self._grad = self.grad  # what backward left as an array was made for the old value
         self._data, self._exposed = array, False
 
@@ -586,10 +584,9 @@ def _array(data: Any, dtype: Any) -> Array:
 
 def masked(data: Any) -> MinigradError:
     """The error for a masked array."""
-    advice = (
-        "x.filled(0.0) puts a number in the gaps; a product with ~x.mask keeps them out of a sum"
-    )
-    return refusal(f"a masked array ({describe(data)}) would lose its mask", advice, DTypeError)
+    what = f"a masked array ({describe(data)}) would lose its mask"
+    advice = "x.filled(0.0) puts a number in the gaps; a product with ~x.mask keeps them out of"
+    return refusal(what, f"{advice} a sum", DTypeError)
 
 
 def _plain(data: Any) -> Any:

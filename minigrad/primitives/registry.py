@@ -86,9 +86,8 @@ class Primitive:
         """
         if joint is not None and rules:
             what = f"{self.type!r} was given one rule for all inputs, and others for {', '.join(rules)}"
-            raise refusal(
-                what, "one function for all inputs, or one for each by its name", RuleError
-            )
+            advice = "one function for all inputs, or one for each by its name"
+            raise refusal(what, advice, RuleError)
         if joint is not None:
             inputs = tuple(n for n in self.inputs if n not in self.nondiff)
             self._add(Rule(inputs, by_position(joint), parameters_of(joint), joint=True))

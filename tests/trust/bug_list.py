@@ -80,7 +80,7 @@ EAGER = [
         ),
         (
             "off the way hooks see incomplete gradients",
-            "if g is None or not (everyone or n in running or n in self.waiting):",
+            "if g is None or not (everyone or n in running or n in self.targets):",
             "if g is None:",
         ),
         (
@@ -89,9 +89,9 @@ EAGER = [
             "for t, g in leaves] + [(t, wrap(np.array(getattr(g, '_data', g)))) for t, g in kept]",
         ),
         (
-            "only the last of equal targets is captured",
-            "self.captured[k] = grads[index]",
-            "self.captured[k] = grads[index]\n                break",
+            "of several outputs the last one is captured",
+            "{(n, k): g for k, g in enumerate(grads)}",
+            "{(n, k): grads[-1] for k, g in enumerate(grads)}",
         ),
         (
             "several roots: the last seed wins",
