@@ -293,9 +293,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
             found = backward(ctx, *grads)
         if ctx._node is None:  # nobody asked for a graph of the gradients
             return found
-        several = isinstance(found, tuple | list)
-        made = _Last.apply(tuple(found) if several else (found,), *grads, *_inputs(ctx._node))
-        return made if several else made[0]
+        return _Last.apply(found, *grads, *_inputs(ctx._node))
 
     return once
 

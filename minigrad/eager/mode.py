@@ -17,7 +17,7 @@ from ..errors import DTypeError, describe, refusal
 from ..primitives.arguments import Function
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Mode:
     """The switches an op looks at."""
 
@@ -49,30 +49,30 @@ class _Switch:
         self._tokens: list[Token[Mode]] = []
 
     def __enter__(self) -> Any:
-        self._tokens.append(MODE.set(replace(MODE.get(), **self.changes)))
+        mode = replace(MODE.get(), **self.changes)
+        self._tokens.append(MODE.set(GRAD if mode == GRAD else mode))
         return self
 
     def __exit__(self, *exception: object) -> None:
         MODE.reset(self._tokens.pop())
 
     def __call__(self, function: Function) -> Function:
-        @wraps(function)
-        def switched(*args: Any, **kwargs: Any) -> Any:
-            with self._copy():
-                return function(*args, **kwargs)
-
-        @wraps(function)
-        async def switched_coroutine(*args: Any, **kwargs: Any) -> Any:
-            with self._copy():
-                return await function(*args, **kwargs)
-
-        @wraps(function)
-        def switched_generator(*args: Any, **kwargs: Any) -> Any:
-            return _steps(function(*args, **kwargs), self._copy)
-
         if iscoroutinefunction(function):
-            return switched_coroutine
-        return switched_generator if isgeneratorfunction(function) else switched
+
+            async def switched(*args: Any, **kwargs: Any) -> Any:
+                with self._copy():
+                    return await function(*args, **kwargs)
+        elif isgeneratorfunction(function):
+
+            def switched(*args: Any, **kwargs: Any) -> Any:  # type: ignore[misc]
+                return _steps(function(*args, **kwargs), self._copy)
+        else:
+
+            def switched(*args: Any, **kwargs: Any) -> Any:  # type: ignore[misc]
+                with self._copy():
+                    return function(*args, **kwargs)
+
+        return wraps(function)(switched)
 
     def _copy(self) -> _Switch:
         """The same switch with tokens of its own: calls may overlap in threads and tasks."""

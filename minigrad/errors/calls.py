@@ -32,8 +32,6 @@ def checked(function: F) -> F:
     @wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
         try:
-            if len(args) == 1 and not keywords:  # a method like `backward`: much the faster call
-                return function(args[0])
             return function(*args, **keywords)
         except MinigradError:
             raise
