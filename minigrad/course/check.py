@@ -56,6 +56,8 @@ class Verdict:
     picture: Any = field(default=None, repr=False)
 
 
+#: Where checkers stand, by the first step of each part.
+_PARTS = {0: "part_a", 5: "part_b", 10: "part_c", 13: "part_d", 17: "part_e", 20: "step20"}
 _CHECKERS: dict[str, Checker] = {}
 #: Wrong tries by exercise and mistake.
 _TRIES: Counter[tuple[str, str]] = Counter()
@@ -190,7 +192,7 @@ def _where(error: BaseException) -> str:
 
 
 def _load(number: int) -> None:
-    for part in ("part_a", "part_b", "part_c", "part_d", "part_e", "step20"):
-        importlib.import_module(f"{__package__}.checks.{part}")
+    part = next(name for first, name in reversed(_PARTS.items()) if first <= number)
+    helpers = vars(importlib.import_module(f"{__package__}.checks.{part}"))
     for id in with_cases(number):
-        _CHECKERS[id] = Checker(partial(run_cases, *cases(id)), hints(id))
+        _CHECKERS[id] = Checker(partial(run_cases, helpers, *cases(id)), hints(id))

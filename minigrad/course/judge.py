@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from functools import reduce
 from typing import Any
 
@@ -38,6 +39,15 @@ class Mismatch(Wrong):
         self.what, self.observed, self.expected = what, observed, expected
 
 
+def require(holds: object, what: str, observed: object, expected: object) -> None:
+    """Raise Mismatch, in these words, unless something holds.
+
+    >>> require(isinstance(9, int), "the answer", 9, "a whole number")
+    """
+    if not holds:
+        raise Mismatch(what, observed, expected)
+
+
 def same(what: str, observed: object, expected: object) -> None:
     """Raise Mismatch unless both are equal; arrays of any shape, or anything else that compares.
 
@@ -47,8 +57,7 @@ def same(what: str, observed: object, expected: object) -> None:
         equal = np.array_equal(np.asarray(observed), np.asarray(expected))
     else:
         equal = observed is expected or bool(observed == expected)
-    if not equal:
-        raise Mismatch(what, observed, expected)
+    require(equal, what, observed, expected)
 
 
 def close(
@@ -68,12 +77,17 @@ def close(
         raise Mismatch(what, observed, expected)
 
 
-def run_cases(takes: list[str], cases: list[tuple[str, str, Any]], *objects: object) -> None:
-    """Judge the learner's objects by a table: words, an expression of them, its value.
+def run_cases(
+    helpers: Mapping[str, Any],
+    takes: list[str],
+    cases: list[tuple[str, str, Any]],
+    *objects: object,
+) -> None:
+    """Judge the learner's objects by a table: words, an expression of them and of helpers, its value.
 
-    >>> run_cases(["square"], [("square(3)", "square(3)", 9)], lambda x: x * x)
+    >>> run_cases({}, ["square"], [("square(3)", "square(3)", 9)], lambda x: x * x)
     """
-    names = dict(zip(takes, objects, strict=True)) | {"np": np, "reduce": reduce}
+    names = {**helpers, **dict(zip(takes, objects, strict=True)), "np": np, "reduce": reduce}
     for what, expression, expected in cases:
         value = eval(expression, names)
         numbers = np.asarray(expected).dtype.kind != "U"

@@ -69,6 +69,11 @@ def cases(id: str) -> tuple[list[str], list[tuple[str, str, Any]]]:
     return _of(id)["takes"].split(), _of(id)["cases"]
 
 
+def rows(id: str) -> Iterator[Any]:
+    """What a checker that is a function goes through, where that stands in a table."""
+    yield from _of(id)["rows"]
+
+
 @cache
 def mistakes(id: str) -> tuple[Mistake, ...]:
     """The known mistakes of an exercise."""

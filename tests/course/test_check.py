@@ -220,11 +220,11 @@ def test_close_allows_rounding_and_nothing_else():
 
 def test_a_table_of_cases_is_run_row_by_row():
     rows = [("one", "f(1)", 2.0), ("a word", "g", "yes"), ("a list", "[f(1), f(2)]", [2, 3])]
-    run_cases(["f", "g"], rows, lambda x: x + 1, "yes")
+    run_cases({}, ["f", "g"], rows, lambda x: x + 1, "yes")
     with pytest.raises(Mismatch, match=r"a list is \[2, 3\.5\], expected \[2, 3\]"):
-        run_cases(["f", "g"], rows, lambda x: x + 1 if x == 1 else 3.5, "yes")
+        run_cases({}, ["f", "g"], rows, lambda x: x + 1 if x == 1 else 3.5, "yes")
     with pytest.raises(Mismatch, match="a word is no, expected yes"):
-        run_cases(["f", "g"], rows, lambda x: x + 1, "no")
+        run_cases({}, ["f", "g"], rows, lambda x: x + 1, "no")
 
 
 def test_the_line_of_an_error_is_one_of_the_cell_that_checks(capsys):

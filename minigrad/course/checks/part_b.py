@@ -1,13 +1,13 @@
 """The checkers of part B. Real graphs: steps 5 to 9."""
 
-import gc
 import weakref
 from typing import Any
 
 import numpy as np
 
+from ...atomic import gc_paused
 from ..check import checker
-from ..judge import Mismatch, close, same
+from ..judge import close, require, same
 from .part_a import deep_leaf
 
 
@@ -30,8 +30,8 @@ def in_turn(gradients_in_turn, Variable):
     x = Variable(np.array(2.0))
     x.grad = np.array(100.0)  # somebody was here before
     found = gradients_in_turn(x, [counted(*each) for each in functions.items()])
-    if not isinstance(found, list) or len(found) != 3:
-        raise Mismatch("what comes back", found, "a list of three gradients")
+    three = isinstance(found, list) and len(found) == 3
+    require(three, "what comes back", found, "a list of three gradients")
     for words, observed, expected in zip(functions, found, (2.0, 4.0, 12.0), strict=True):
         close(f"the gradient of {words} at 2", observed, expected)
     same("the list of functions that were called", calls, list(functions))
@@ -55,31 +55,22 @@ def diamond(x, square):
     return square(a) + square(a)
 
 
-def late_branch(x, square):
-    """A short way and a long way to the same sum."""
-    a = square(x)
-    return a + square(square(a) + a)
-
-
-def doubled(x, times):
-    for _ in range(times):
-        x = x + x
-    return x
-
-
 def graphs(Variable, square):
-    """Graphs by name."""
+    """Graphs by name: what they compute from x, where a = square(x)."""
     x = Variable(np.array(1.0))
-    return {
-        "a leaf": x,
-        "square(x)": square(x),
-        "x + x": x + x,
-        "(x + x) + x": (x + x) + x,
-        "the diamond": diamond(x, square),
-        "a + square(square(a) + a)": late_branch(x, square),
-        "x + (x + x)": x + (x + x),
-        "8 doublings": doubled(x, 8),
-    }
+    names = {"x": x, "a": square(x), "square": square}
+    first, more = (
+        {formula: eval(formula, names) for formula in formulas.split(", ")}
+        for formulas in (
+            "square(x), x + x, (x + x) + x",
+            "a + square(square(a) + a), x + (x + x), square(a) + (a + a), (a + a) + square(a)",
+        )
+    )
+    doubled = x
+    for _ in range(8):
+        doubled = doubled + doubled
+    the_diamond = diamond(x, square)
+    return {"a leaf": x, **first, "the diamond": the_diamond, **more, "8 doublings": doubled}
 
 
 @checker("6e")
@@ -96,8 +87,7 @@ def by_generation_first(by_generation, Variable, square):
 def longest_way(longest_way, Variable, square):
     every = graphs(Variable, square)
     expected = {words: y.creator.generation if y.creator else 0 for words, y in every.items()}
-    for y in every.values():
-        forget_generations(y)
+    forget_generations(every)
     for words, y in every.items():
         same(f"the longest way of {words}", longest_way(y), expected[words])
 
@@ -113,27 +103,23 @@ def behind(y):
     return list(found)
 
 
-def forget_generations(y):
+def forget_generations(graphs):
     """From here on only the links tell how deep a variable lies."""
-    for f in behind(y):
-        vars(f).pop("generation", None)
+    for y in graphs.values():
+        for f in behind(y):
+            vars(f).pop("generation", None)
 
 
 @checker("6b")
 def topological(topological, Variable, square):
-    a = square(Variable(np.array(1.0)))
     every = graphs(Variable, square)
-    every["square(a) + (a + a)"] = square(a) + (a + a)
-    every["(a + a) + square(a)"] = (a + a) + square(a)
-    for y in every.values():
-        forget_generations(y)
+    forget_generations(every)
     for words, y in every.items():
         if y.creator is not None:
             verify_order(words, y, topological(y))
-    y = diamond(Variable(np.array(2.0)), square)
-    y.backward(order=topological)
-    leaf = y.creator.inputs[0].creator.input.creator.input
-    same("the gradient of the diamond at 2 in your order", float(leaf.grad), 64.0)
+    x = Variable(np.array(2.0))
+    diamond(x, square).backward(order=topological)
+    same("the gradient of the diamond at 2 in your order", float(x.grad), 64.0)
     long = deep_leaf(Variable)
     for _ in range(20_000):
         long = square(long)
@@ -142,32 +128,27 @@ def topological(topological, Variable, square):
 
 def verify_order(words, y, order):
     """Every function behind y once, each after all functions that use its output."""
-    if order is None:
-        raise Mismatch(f"the order of {words}", None, "a list of functions")
+    require(order is not None, f"the order of {words}", None, "a list of functions")
     order = list(order)
     functions = behind(y)
     same(f"the number of functions in the order of {words}", len(order), len(functions))
-    if set(order) != set(functions):
-        raise Mismatch(
-            f"the order of {words}", "other functions, or one twice", "every function behind y once"
-        )
+    each_once = set(order) == set(functions)
+    others = "other functions, or one twice"
+    require(each_once, f"the order of {words}", others, "every function behind y once")
     place = {f: i for i, f in enumerate(order)}
     for user in order:
-        for x in user.inputs:
-            if x.creator is not None and place[x.creator] < place[user]:
-                raise Mismatch(
-                    f"in the order of {words}, number {place[x.creator]}",
-                    f"{type(x.creator).__name__}, before the {type(user).__name__} that uses it",
-                    "users first",
-                )
+        for f in [x.creator for x in user.inputs if x.creator is not None]:
+            what = f"in the order of {words}, number {place[f]}"
+            early = f"{type(f).__name__}, before the {type(user).__name__} that uses it"
+            require(place[user] < place[f], what, early, "users first")
 
 
 @checker("6c")
 def smallest(smallest, Variable):
     x = Variable(np.array(3.0))
     y = smallest(x)
-    if getattr(y, "creator", None) is None:
-        raise Mismatch("what smallest(x) returns", y, "a variable computed from x")
+    computed = getattr(y, "creator", None) is not None
+    require(computed, "what smallest(x) returns", y, "a variable computed from x")
     visits: list[Any] = []
     stack = [y.creator]
     while stack and len(visits) < 10_000:
@@ -175,12 +156,11 @@ def smallest(smallest, Variable):
         stack.extend(v.creator for v in visits[-1].inputs if v.creator is not None)
     y.backward(order=lambda y: visits)
     lifo, x.grad = x.grad, None
-    again = smallest(x)
-    again.backward()
-    if np.allclose(lifo, x.grad):
-        raise Mismatch("the LIFO gradient", lifo, f"something else than the right one, {x.grad}")
-    if len(set(visits)) != 2:
-        raise Mismatch("the number of functions", len(set(visits)), "2: that is enough")
+    smallest(x).backward()
+    differs = not np.allclose(lifo, x.grad)
+    require(differs, "the LIFO gradient", lifo, f"something else than the right one, {x.grad}")
+    count = len(set(visits))
+    require(count == 2, "the number of functions", count, "2: that is enough")
 
 
 class Thing:
@@ -191,47 +171,45 @@ class Thing:
 def link(link):
     v, f = Thing(), Thing()
     link(v, f)
-    if getattr(v, "creator", None) is not f:
-        raise Mismatch("v.creator", getattr(v, "creator", None), "f itself")
-    output = getattr(f, "output", None)
-    if not callable(output):
-        said = "v itself" if output is v else output
-        raise Mismatch("f.output", said, "a weak reference, which is called to get v")
-    if output() is not v:
-        raise Mismatch("f.output()", output(), "v")
+    creator = getattr(v, "creator", None)
+    output: Any = getattr(f, "output", None)
+    require(creator is f, "v.creator", creator, "f itself")
+    said = "v itself" if output is v else output
+    require(callable(output), "f.output", said, "a weak reference, which is called to get v")
+    require(output() is v, "f.output()", output(), "v")
     probes = [weakref.ref(v), weakref.ref(f)]
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        del v, f
-        left = [probe() is not None for probe in probes]
-    finally:
-        if was_on:
-            gc.enable()
-    if any(left):
-        raise Mismatch("what is left of v and f when their names are gone", "a circle", "nothing")
+    with gc_paused():
+        del v, f, creator, said
+        gone = all(probe() is None for probe in probes)
+    what = "what is left of v and f when their names are gone"
+    require(gone, what, "a circle", "nothing")
 
 
 @checker("7b")
 def using_config(using_config, Config):
     Config.some_switch = 1
     before = Config.recording
+    values = []
     try:
         with using_config("some_switch", 2):
-            same("Config.some_switch in a block that sets it to 2", Config.some_switch, 2)
+            values.append(Config.some_switch)
             with using_config("some_switch", 3):
-                same(
-                    "Config.some_switch in an inner block that sets it to 3", Config.some_switch, 3
-                )
-            same("Config.some_switch after an inner block, where 2 counts,", Config.some_switch, 2)
-        same("Config.some_switch after the block, where it was 1,", Config.some_switch, 1)
+                values.append(Config.some_switch)
+            values.append(Config.some_switch)
+        values.append(Config.some_switch)
+        same(
+            "the list of values of Config.some_switch in a block that sets it to 2, in an inner one "
+            "that sets it to 3, after the inner one, and after both, where it was 1,",
+            values,
+            [2, 3, 2, 1],
+        )
+        swallowed = True
         try:
             with using_config("some_switch", 4):
                 raise KeyError("an error inside the block")
         except KeyError:
-            pass
-        else:
-            raise Mismatch("the error raised inside the block", "swallowed", "passed on")
+            swallowed = False
+        require(not swallowed, "the error raised inside the block", "swallowed", "passed on")
         same("Config.some_switch after a block that set it to 4 and failed", Config.some_switch, 1)
         with using_config("recording", False):
             same("Config.recording in a block that sets it to False", Config.recording, False)
@@ -250,12 +228,9 @@ def fresh_backward(fresh_backward, Variable, square):
     for _ in range(2):
         fresh_backward(y)
         close("the gradient of x³ at 3", x.grad, 27.0)
-        if a.grad is None:
-            raise Mismatch("the gradient in between, of a = x * x", None, 3.0)
         close("the gradient in between, of a = x * x", a.grad, 3.0)
     x = Variable(np.array(2.0))
-    b = square(x)
-    z = square(b) + square(b)
+    z = diamond(x, square)
     for _ in range(2):
         fresh_backward(z)
         close("the gradient of the diamond at 2", x.grad, 64.0)
@@ -268,10 +243,10 @@ def power(Power, Variable, gradcheck):
         function = Power()
         y = function(a, b)
         close(f"{base} ** {exponent}", y.data, base**exponent)
-        slopes = exponent * base ** (exponent - 1), base**exponent * np.log(base)
         gxs = function.backward(np.array(-2.0))
-        if not isinstance(gxs, tuple) or len(gxs) != 2:
-            raise Mismatch("what backward returns", gxs, "a tuple of two gradients")
+        pair = isinstance(gxs, tuple) and len(gxs) == 2
+        require(pair, "what backward returns", gxs, "a tuple of two gradients")
+        slopes = exponent * base ** (exponent - 1), base**exponent * np.log(base)
         for i, slope in enumerate(slopes):
             close(f"gradient {i} of {base} ** {exponent} for gy = -2", gxs[i], -2 * slope)
         gradcheck(lambda a, b: Power()(a, b), a, b)
@@ -279,6 +254,9 @@ def power(Power, Variable, gradcheck):
 
 @checker("8b")
 def three_tanhs(ways, Variable, functions_behind):
+    def functions(way):
+        return [type(f).__name__ for f in functions_behind(way(Variable(np.array(0.5))))]
+
     names = ("Tanh", "tanh_by_two_exps", "tanh_by_one_exp")
     for name, way in zip(names, ways, strict=True):
         for value in (-2.0, 0.0, 0.5, 1.0):
@@ -286,32 +264,25 @@ def three_tanhs(ways, Variable, functions_behind):
             y = way(x)
             same(f"what {name} returns", type(y).__name__, "Variable")
             close(f"{name} at {value}", y.data, np.tanh(value))
-            y = y * 3  # so that gy is 3
-            y.backward()
-            close(
-                f"three times the gradient of {name} at {value}",
-                x.grad,
-                3 * (1 - np.tanh(value) ** 2),
-            )
-    made = [
-        [type(f).__name__ for f in functions_behind(way(Variable(np.array(0.5))))] for way in ways
-    ]
-    same("the number of functions of the first way", len(made[0]), 1)
-    if (count := made[1].count("Exp")) not in (1, 2):
-        raise Mismatch("the number of Exp in the second way", count, "2 at most, and not none")
-    same("the number of Exp in the third way", made[2].count("Exp"), 1)
+            (y * 3).backward()  # so that gy is 3
+            slope = 1 - np.tanh(value) ** 2
+            close(f"three times the gradient of {name} at {value}", x.grad, 3 * slope)
+    one, two_exps, one_exp = map(functions, ways)
+    same("the number of functions of the first way", len(one), 1)
+    count = two_exps.count("Exp")
+    what = "the number of Exp in the second way"
+    require(count in (1, 2), what, count, "2 at most, and not none")
+    same("the number of Exp in the third way", one_exp.count("Exp"), 1)
 
 
 @checker("9a")
 def sum_to(SumTo, Variable, gradcheck):
     values = np.array([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]])
     for shape in ((3,), (1, 3), (2, 1), (), (2, 3)):
-        x = Variable(values)
-        y = SumTo(shape)(x)
+        x, function = Variable(values), SumTo(shape)
+        y = function(x)
         same(f"the shape of SumTo({shape}) of a (2, 3)", y.data.shape, shape)
         close(f"the sum of all numbers after SumTo({shape})", y.data.sum(), values.sum())
-        function = SumTo(shape)
-        y = function(x)
         gy = np.arange(1.0, 1.0 + np.prod(shape, dtype=int)).reshape(shape)
         close(f"the gradient of SumTo({shape})", function.backward(gy), np.broadcast_to(gy, (2, 3)))
         gradcheck(lambda x, shape=shape: SumTo(shape)(x) * SumTo(shape)(x), x)
@@ -323,11 +294,8 @@ def mean(mean, Variable, gradcheck):
     for axis in (None, 0, 1, -1):
         x = Variable(values)
         y = mean(x) if axis is None else mean(x, axis=axis)
-        if not isinstance(y, Variable):
-            raise Mismatch(f"what mean(x, axis={axis}) returns", type(y).__name__, "Variable")
+        same(f"what mean(x, axis={axis}) returns", type(y).__name__, "Variable")
         close(f"mean(x, axis={axis})", y.data, values.mean(axis=axis))
-        if y.creator is None:
-            raise Mismatch(
-                f"the creator of mean(x, axis={axis})", None, "a function: stay in the boxes"
-            )
+        what = f"the creator of mean(x, axis={axis})"
+        require(y.creator, what, None, "a function: stay in the boxes")
         gradcheck(lambda x, axis=axis: mean(x, axis=axis) * mean(x, axis=axis), x)

@@ -5,68 +5,58 @@ import sys
 import weakref
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import numpy as np
 
 from ..check import checker
-from ..judge import RECURSION, Mismatch, Wrong, close, same, stack_depth
+from ..judge import RECURSION, Wrong, close, require, same, stack_depth
+from ..solution import rows
+from .part_a import noted
 
 
 @checker("10e")
 def walk(walk, Tensor, Node):
-    def leaf(value):
-        return Tensor(value, requires_grad=True)
-
     def gradients(words, expected, y, *leaves):
-        y.backward()
-        found = [None if x.grad is None else float(x.grad.data) for x in leaves]
         for x in leaves:
             x.grad = None
+        y.backward()
+        found = [None if x.grad is None else float(x.grad.data) for x in leaves]
         same(f"the list of gradients of {words}", found, expected)
 
-    def calls(y):
-        called: list[object] = []
-        plain = Node.__call__
-
-        def call(self, *grads):
-            called.append(self)
-            return plain(self, *grads)
-
-        Node.__call__ = call
-        try:
-            y.backward()
-        finally:
-            Node.__call__ = plain
-        return called
-
-    a, b, d = leaf(2.0), leaf(3.0), leaf(4.0)
-    add, leaf_node = "AddBackward0", "AccumulateGrad"
-    same(
-        "the list of nodes called for a + a, then for a + b",
-        [node.name() for node in [*calls(a + a), *calls(a + b)]],
-        [add, leaf_node, add, leaf_node, leaf_node],
-    )
-    a.grad = b.grad = None
+    a, b, d = (Tensor(value, requires_grad=True) for value in (2.0, 3.0, 4.0))
+    with noted("__call__", Node) as called:
+        (a + a).backward()
+        (a + b).backward()
+    add, leaf = "AddBackward0", "AccumulateGrad"
+    names = [node.name() for node in called]
+    what = "the list of nodes called for a + a, then for a + b"
+    same(what, names, [add, leaf, add, leaf, leaf])
     gradients("a * b for a and b, at 2 and 3,", [3.0, 2.0], a * b, a, b)
     gradients("(a + b) * d for a, b and d", [4.0, 4.0, 5.0], (a + b) * d, a, b, d)
     gradients("Tensor(3.) * a for a", [3.0], Tensor(3.0) * a, a)
     t = a * b
     gradients("t * t + t for a and b, where t = a * b,", [39.0, 26.0], t * t + t, a, b)
+    a.grad = None
     y = a
     for _ in range(10):
         y = y + y
-    called = calls(y)
+    with noted("__call__", Node) as called:
+        y.backward()
     same("the number of calls for 10 doublings of a leaf", len(called), len(set(called)))
     same("the gradient of 10 doublings", float(a.grad.data), 1024.0)
     a.grad = None
 
-    def backward(self, *grads):
-        came = [f"{type(each).__name__} {np.shape(getattr(each, 'data', ()))}" for each in grads]
-        same("the list of what a node gets at its two slots", came, ["Tensor (2,)", "Tensor ()"])
-        return (Tensor(grads[0].data.sum() + grads[1].data),)
+    class Second(Node):  # type: ignore[misc, valid-type]
+        def backward(self, *grads):
+            came = [
+                f"{type(grad).__name__} {np.shape(getattr(grad, 'data', ()))}" for grad in grads
+            ]
+            wanted = ["Tensor (2,)", "Tensor ()"]
+            same("the list of what a node gets at its two slots", came, wanted)
+            return (Tensor(grads[0].data.sum() + grads[1].data),)
 
-    node = type("Second", (Node,), {"backward": backward})(a)
+    node = Second(a)
     node.output_shapes = ((2,), ())
     second = Tensor(5.0, grad_fn=node, output_nr=1)
     walk(((second * 4.0).grad_fn, 0), Tensor(1.0))
@@ -108,12 +98,10 @@ class Edges(tuple[object, ...]):
         Edges.looks += 1
         if stack_depth() > self.deepest:
             raise Wrong(RECURSION.format(what="through 3000 nodes", per="node"))
-        if Edges.looks > 1000 and self.deepest == sys.maxsize:
-            raise Mismatch(
-                "the number of looks at next_functions, for 40 doublings",
-                "above 1000",
-                "about 40: go on from each node once, not on every path",
-            )
+        few = Edges.looks <= 1000 or self.deepest < sys.maxsize
+        what = "the number of looks at next_functions, for 40 doublings"
+        once = "about 40: go on from each node once, not on every path"
+        require(few, what, "above 1000", once)
         return super().__iter__()
 
     def __getitem__(self, index):
@@ -121,20 +109,20 @@ class Edges(tuple[object, ...]):
 
 
 def compare(what, observed, expected):
-    if not isinstance(observed, (list, tuple, set)):
-        raise Mismatch(what, observed, expected)
-    if len(observed) != len(expected) or any(not any(o is e for o in observed) for e in expected):
-        raise Mismatch(what, list(observed), expected)
+    listed = isinstance(observed, list | tuple | set)
+    observed = list(observed) if listed else observed
+    alike = listed and sorted(map(id, observed)) == sorted(map(id, expected))
+    require(alike, what, observed, expected)
 
 
 @checker("10c")
 def crossed(crossed, Tensor):
     x = Tensor([5.0, 7.0], requires_grad=True)
-    made = crossed(x)
-    same("the list of output indices", [index for _, index in made.grad_fn.next_functions], [1, 0])
-    if None in (node for node, _ in made.grad_fn.next_functions):
+    edges = crossed(x).grad_fn.next_functions
+    same("the list of output indices", [index for _, index in edges], [1, 0])
+    first, second = (node for node, _ in edges)
+    if None in (first, second):
         raise Wrong("an edge leads nowhere, expected two edges to one node")
-    first, second = (node for node, _ in made.grad_fn.next_functions)
     if first is not second:
         raise Wrong("the two edges lead to two nodes, expected one node with two outputs")
     if getattr(first.next_functions[0][0], "variable", None) is not x:
@@ -156,18 +144,7 @@ def row(what, operation, Tensor, value, slope, *, points):
 def what_to_save(what_to_save, Tensor, Saved):
     x, y, out = (Tensor(number) for number in (2.0, 3.0, 5.0))
     values = {"x": x, "y": y, "out": out}
-    for wanted, expected, formulas in (
-        ("x", ["y"], {"x": "grad * y", "y": "grad * out"}),
-        ("x", ["x"], {"x": "grad / x"}),
-        ("x", ["out"], {"x": "grad * out", "y": "grad * x"}),
-        ("x", ["x"], {"x": "grad * cos(x)"}),
-        ("xy", [], {"x": "grad", "y": "-grad"}),
-        ("xy", ["x", "y"], {"x": "grad * y", "y": "grad * x"}),
-        ("x", ["y"], {"x": "grad * y", "y": "grad * x"}),
-        ("y", ["x"], {"x": "grad * y", "y": "grad * x"}),
-        ("xy", ["out", "y"], {"x": "grad / y", "y": "-grad * out / y"}),
-        ("x", ["x"], {"x": "grad * n * x ** (n - 1)"}),
-    ):
+    for wanted, expected, formulas in rows("11e"):
         node = SimpleNamespace(
             formulas={slot: compile(text, slot, "eval") for slot, text in formulas.items()},
             next_functions=tuple((object() if s in wanted else None, 0) for s in formulas),
@@ -176,15 +153,13 @@ def what_to_save(what_to_save, Tensor, Saved):
         what = f"kept for {', '.join(formulas.values())}, where {' and '.join(wanted)} "
         what += f"{'wants a gradient' if len(wanted) == 1 else 'want gradients'},"
         saved = what_to_save(node, [values[slot] for slot in formulas], out)
-        if not isinstance(saved, dict):
-            raise Mismatch(
-                f"what is {what}", saved, "a dictionary from names to Saved(value, node)"
-            )
+        a_dict = isinstance(saved, dict)
+        require(a_dict, f"what is {what}", saved, "a dictionary from names to Saved(value, node)")
         same(f"the list of names {what}", sorted(saved), expected)
         for name, each in saved.items():
             same(f"what is kept as {name}", type(each).__name__, "Saved")
-            if each.data is not values[name].data:
-                raise Mismatch(f"the value kept as {name}", each.data, values[name].data)
+            right = values[name].data
+            require(each.data is right, f"the value kept as {name}", each.data, right)
             if name == "out" and not isinstance(each.tensor, weakref.ref):
                 raise Wrong(
                     "the node holds its own result, and the result holds the node: a circle"
@@ -205,7 +180,7 @@ def lean_tanh(tanh, Tensor):
 def both_errors(functions, Tensor):
     for function, words in zip(functions, ("a second time", "changed in place"), strict=True):
         name, calls = function.__name__, list[str]()
-        methods = {each: noted(getattr(Tensor, each), calls) for each in ("backward", "add_")}
+        methods = {each: told(getattr(Tensor, each), calls) for each in ("backward", "add_")}
         with patch.multiple(Tensor, **methods):
             try:
                 function(Tensor(0.5, requires_grad=True))
@@ -216,13 +191,13 @@ def both_errors(functions, Tensor):
             else:
                 said = "no error"
         did = f"after calls of {', '.join(calls)}" if calls else "without a call of backward"
-        if words not in said:
-            raise Mismatch(f"what {name}(x) comes to, {did}", said, f"an error that says {words!r}")
+        what = f"what {name}(x) comes to, {did}"
+        require(words in said, what, said, f"an error that says {words!r}")
         if by_hand:
             raise Wrong(f"{name}(x) raises the error by hand, expected one of backward itself")
 
 
-def noted(method: Any, calls: list[str]) -> Any:
+def told(method: Any, calls: list[str]) -> Any:
     """The same method; each call and each error is noted."""
 
     def call(self: Any, *args: Any, **options: Any) -> Any:
@@ -236,52 +211,25 @@ def noted(method: Any, calls: list[str]) -> Any:
     return call
 
 
-def saddle(x, y):
-    """A function whose second derivatives are 2y, 2x and 6y."""
-    return x**2 * y + y**3
-
-
 @checker("12b")
 def hvp(hvp, rosenbrock):
-    close(
-        "H v of Rosenbrock at (-1, 2) with v = (1, -2)",
-        hvp(rosenbrock, [-1.0, 2.0], [1.0, -2.0]),
-        np.array([402.0 - 800, 400.0 - 400]),
-    )
-    close(
-        "H v of x²y + y³ at (3, 5) with v = (2, 1)",
-        hvp(saddle, [3.0, 5.0], [2.0, 1.0]),
-        np.array([26.0, 42.0]),
-    )
-    calls = []
+    def saddle(x, y):  # its second derivatives are 2y, 2x and 6y
+        return x**2 * y + y**3
 
-    def counted(*inputs):
-        calls.append(inputs)
-        return saddle(*inputs)
+    product = hvp(rosenbrock, [-1.0, 2.0], [1.0, -2.0])
+    close("H v of Rosenbrock at (-1, 2) with v = (1, -2)", product, [402.0 - 800, 400.0 - 400])
+    f = Mock(wraps=saddle)
+    close("H v of x²y + y³ at (3, 5) with v = (2, 1)", hvp(f, [3.0, 5.0], [2.0, 1.0]), [26.0, 42.0])
+    same("the number of times f was evaluated", f.call_count, 1)
+    walks = []
 
-    hvp(counted, [3.0, 5.0], [2.0, 1.0])
-    close("the number of times f was evaluated", len(calls), 1)
-    walks: list[int] = []
-
-    def watched(*inputs):
+    def cube_of_sum(*inputs):
         total = sum(inputs[1:], inputs[0])
         node = total.grad_fn  # every walk to the inputs passes here
-        node.backward = seen(node.backward, walks)
+        node.backward = Mock(wraps=node.backward)
+        walks.append(node.backward)
         return total**3
 
-    close(
-        "H v of (x + y + z)³ at (1, 2, 3) with v = (1, 0, -2)",
-        hvp(watched, [1.0, 2.0, 3.0], [1.0, 0.0, -2.0]),
-        np.full(3, -36.0),
-    )
-    close("the number of walks for 3 numbers", len(walks), 2)
-
-
-def seen(backward, walks):
-    """The same function; each call leaves a mark in walks."""
-
-    def marked(*grads, **saved):
-        walks.append(len(walks))
-        return backward(*grads, **saved)
-
-    return marked
+    what = "H v of (x + y + z)³ at (1, 2, 3) with v = (1, 0, -2)"
+    close(what, hvp(cube_of_sum, [1.0, 2.0, 3.0], [1.0, 0.0, -2.0]), [-36.0, -36.0, -36.0])
+    same("the number of walks for 3 numbers", sum(walk.call_count for walk in walks), 2)

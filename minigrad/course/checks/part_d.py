@@ -1,52 +1,56 @@
 """The checkers of part D. Operators by name: steps 13 to 16."""
 
+import ast
+import re
+
 import numpy as np
 
 import minigrad as mg
 
 from ..check import checker
-from ..judge import Mismatch, Wrong, close, same
+from ..judge import Wrong, close, require, same
+from ..solution import rows
 
-#: The shortest lists of forward slots that a rule of + - * / can do with; each of them is right.
-SHORTEST: dict[str, list[set[str]]] = {
-    "add": [set()],
-    "neg": [set()],
-    "mul": [{"x", "y"}],
-    "exp": [{"out"}],
-    "log": [{"x"}],
-    "tanh": [{"out"}],
-    "sqrt": [{"out"}],
-    "div": [{"x", "y"}, {"y", "out"}],
-}
-#: What a rule of + - * / can do with almost everywhere: the missing factor is a quotient.
-DIVIDES: dict[str, dict[tuple[str, ...], str]] = {
-    "mul": {("x", "out"): "y = out / x", ("out", "y"): "x = out / y"},
-    "div": {("x", "out"): "y = x / out"},
-}
+
+def operators(Operator, *lines):
+    """Operators of any type, with any slots, from the lines that they print."""
+    return [operator(Operator, line) for line in lines]
+
+
+def operator(Operator, line):
+    written, _, call = line.partition(" = ")
+    type, _, slots = call.removesuffix(")").partition("(")
+    op = Operator.__new__(Operator)  # its own __init__ asks the registry
+    op.type, op.inputs, op.outputs, op.attrs = type, {}, {}, {}
+    for number, listed in enumerate(re.findall(r"\[.*?\]|[^, ]+", written)):
+        op.outputs[f"out{number or ''}"] = names(listed)
+    for slot, value in re.findall(r"(\w+)=(\[.*?\]|[^,]+)", slots):
+        if value[0].isalpha() or value[0] in "[@":
+            op.inputs[slot] = names(value)
+        else:
+            op.attrs[slot] = ast.literal_eval(value)
+    return op
+
+
+def names(text):
+    return re.findall(r"[\w@]+", text)
+
+
+def lines(ops):
+    return [str(op) for op in ops]
 
 
 @checker("13e")
 def build_grad_op(build_grad_op, Operator):
-    for op in (
-        Operator("mul", {"x": "c", "y": "d"}, {"out": "e"}),
-        Operator("exp", {"x": "u"}, {"out": "v"}),
-        Operator("add", {"x": "a", "y": "a"}, {"out": "c"}),
-        Operator("add", {"x": ["a", "b"], "y": "d"}, {"out": "c"}),
-        Operator("power", {"x": "u"}, {"out": "v"}, {"n": 3}),
-    ):
-        before = str(op)
+    for line, reads, writes in rows("13e"):
+        op = operator(Operator, line)
         grad_op = build_grad_op(op)
-        if not isinstance(grad_op, Operator):
-            raise Mismatch(f"what comes back for {op}", grad_op, "an Operator")
-        reads = {"mul": {"x": ["c"], "y": ["d"]}, "exp": {"out": ["v"]}, "power": {"x": ["u"]}}
-        gradients = {slot + "_grad": [n + "@GRAD" for n in op.outputs[slot]] for slot in op.outputs}
-        expected = reads.get(op.type, {}) | gradients
+        require(isinstance(grad_op, Operator), f"what comes back for {op}", grad_op, "an Operator")
         same(f"the type of the grad op of {op}", grad_op.type, f"{op.type}_grad")
-        same(f"what the grad op of {op} reads", dict(grad_op.inputs), expected)
-        expected = {slot + "_grad": [n + "@GRAD" for n in op.inputs[slot]] for slot in op.inputs}
-        same(f"what the grad op of {op} writes", dict(grad_op.outputs), expected)
+        same(f"what the grad op of {op} reads", dict(grad_op.inputs), reads)
+        same(f"what the grad op of {op} writes", dict(grad_op.outputs), writes)
         same(f"what the grad op of {op} has for attributes", grad_op.attrs, op.attrs)
-        same("the forward operator afterwards", str(op), before)
+        same("the forward operator afterwards", str(op), line)
 
 
 @checker("13a")
@@ -64,12 +68,10 @@ def add_scale(add_scale, OPS, Operator, Scope, build_grad_op):
 
 def scaled(OPS, Operator, Scope, build_grad_op):
     """Judge the two operators that add_scale has registered."""
-    for wanted in ("scale", "scale_grad"):
-        if wanted not in OPS:
-            raise Mismatch("the registry", ", ".join(OPS), f"one with {wanted!r}")
-    same("the list of slots of scale", list(OPS["scale"].inputs), ["x"])
-    same("the list of slots of scale_grad", list(OPS["scale_grad"].inputs), ["out_grad"])
-    op = Operator("scale", {"x": "u"}, {"out": "v"}, {"factor": 3.0})
+    for wanted, slot in (("scale", "x"), ("scale_grad", "out_grad")):
+        require(wanted in OPS, "the registry", ", ".join(OPS), f"one with {wanted!r}")
+        same(f"the list of slots of {wanted}", list(OPS[wanted].inputs), [slot])
+    op = operator(Operator, "v = scale(x=u, factor=3.0)")
     grad_op = build_grad_op(op)
     same("the type of the grad op", grad_op.type, "scale_grad")
     same("the attributes of the grad op", grad_op.attrs, {"factor": 3.0})
@@ -83,25 +85,24 @@ def scaled(OPS, Operator, Scope, build_grad_op):
 
 @checker("13b")
 def needed(needed):
-    for kind, right in SHORTEST.items():
-        if kind not in needed:
-            raise Mismatch("the entry for " + kind, "missing", "a string of slots")
+    for kind, shortest, divides in rows("13b"):
+        require(kind in needed, f"the entry for {kind}", "missing", "a string of slots")
         entry = needed[kind]
         slots = entry.replace(",", " ").split() if isinstance(entry, str) else list(entry)
+        right = [set(each.split()) for each in shortest]
         if set(slots) not in right:
-            raise Wrong(f"{kind}: {why_not(kind, slots, right)}")
+            raise Wrong(f"{kind}: {why_not(kind, slots, right, divides)}")
 
 
-def why_not(kind, slots, right):
+def why_not(kind, slots, right, divides):
     """What is wrong with a list of forward slots."""
     known = ("x", "y", "out") if kind in ("add", "mul", "div") else ("x", "out")
     unknown = [slot for slot in slots if slot not in known]
     if unknown:
         return f"{kind} has no forward slot {unknown[0]!r}, only {', '.join(known)}"
     listed = " and ".join(slot for slot in known if slot in slots) or "nothing"
-    for missing, quotient in DIVIDES.get(kind, {}).items():
-        if set(slots) == set(missing):
-            return f"with {listed} you need {quotient}, which is 0 / 0 where both are 0"
+    if quotient := divides.get(listed):
+        return f"with {listed} you need {quotient}, which is 0 / 0 where both are 0"
     if any(needs < set(slots) for needs in right):
         return f"{listed} will do, but a shorter list does, too"
     return f"no rule of + - * / finds the slope from {listed}"
@@ -109,48 +110,27 @@ def why_not(kind, slots, right):
 
 @checker("14e")
 def mirror(mirror, NetOp, Operator):
-    def op(type, out, **slots):
-        return Operator(type, slots, {"out": out})
-
     def said(answer):
         """An operator as text, a network as the list of what is in it."""
         if not isinstance(answer, NetOp):
             return str(answer) if isinstance(answer, Operator) else type(answer).__name__
         return [answer.type, *map(said, answer.ops)] if answer.ops else "nop"
 
-    def answers(words, asked, *cases):
-        """What is said for cases of no_grad and known; what each case notes in known."""
-        before, noted = str(asked), [{name + "@GRAD" for name in known} for _, known in cases]
-        pairs = zip(cases, noted, strict=True)
-        made = [said(mirror(asked, set(no_grad), known)) for (no_grad, _), known in pairs]
-        same(f"the operator {words} afterwards", str(asked), before)
-        return made, [sorted(known - {"@EMPTY@"}) for known in noted]
-
-    mul, add = op("mul", "h", x="x", y="w"), op("add", "y", x="h", y="b")
+    mul, add, last = operators(
+        Operator, "h = mul(x=x, y=w)", "y = add(x=h, y=b)", "z = mul(x=y, y=y)"
+    )
     layer = NetOp([mul, add], "layer")
-    mul_grad = "{}, {} = mul_grad(x=x, y=w, out_grad=h@GRAD)"
-    add_grad = "{}, {} = add_grad(out_grad=y@GRAD)"
-    both = ["layer_grad", add_grad.format("h@GRAD", "b@GRAD"), mul_grad.format("x@GRAD", "w@GRAD")]
-    cut = ["layer_grad", add_grad.format("@EMPTY@", "b@GRAD"), "nop"]
-    asked = ("", "h"), ("x", "h"), ("xw", "h"), ("", ""), ("xw", "")
-    made, noted = answers("h = x * w", mul, *asked)
-    same(
-        "the list of answers for h = x * w: all wanted, x not, x and w not, h@GRAD not known, neither",
-        made,
-        [both[2], mul_grad.format("@EMPTY@", "w@GRAD"), "nop", "nop", "nop"],
-    )
-    expected = [["h@GRAD", "w@GRAD", "x@GRAD"], ["h@GRAD", "w@GRAD"], ["h@GRAD"], [], []]
-    same("the list of gradients known after each of these", noted, expected)
-    made, _ = answers("y = x * w + b", layer, ("", "y"), ("h", "y"), ("xwb", "y"))
-    words = "the list of answers for y = x * w + b: all wanted, h not, x and w and b not"
-    same(words, made, [both, cut, "nop"])
-    nest = NetOp([layer, op("mul", "z", x="y", y="y")], "outer")
-    made, _ = answers("z = y * y behind y = x * w + b", nest, ("b", "z"))
-    last = "y@GRAD, y@GRAD = mul_grad(x=y, y=y, out_grad=z@GRAD)"
-    inner = ["layer_grad", add_grad.format("h@GRAD", "@EMPTY@"), both[2]]
-    same(
-        "the answer for z = y * y behind a layer, b not wanted", made, [["outer_grad", last, inner]]
-    )
+    nets = {"h": mul, "y": layer, "z": NetOp([layer, last], "outer")}
+    for out, net, cases, words, expected, noted in rows("14e"):
+        before, answers, known = str(nets[out]), [], []
+        for no_grad, reached in cases:
+            known.append({name + "@GRAD" for name in reached})
+            answers.append(said(mirror(nets[out], set(no_grad), known[-1])))
+        same(f"the operator {net} afterwards", str(nets[out]), before)
+        same(words, answers, expected)
+        if noted:
+            after = [sorted(each - {"@EMPTY@"}) for each in known]
+            same("the list of gradients known after each of these", after, noted)
 
 
 @checker("14a")
@@ -166,125 +146,67 @@ def fc(fc, NetOp, Scope, backward):
     values = {name: random.normal(size=shape) for name, shape in shapes.items()}
     scope = Scope({**values, "y@GRAD": np.ones((3, 1))})
     net.run(scope)
-    tensors = {name: mg.tensor(value, requires_grad=True) for name, value in values.items()}
-    y = tensors["x"]
-    for layer in "12":
-        y = mg.sigmoid(y @ tensors[f"w{layer}"] + tensors[f"b{layer}"])
+    x, *parameters = (mg.tensor(value, requires_grad=True) for value in values.values())
+    w1, b1, w2, b2 = parameters
+    y = mg.sigmoid(mg.sigmoid(x @ w1 + b1) @ w2 + b2)
     close("y of two layers", scope["y"], y.detach().numpy())
     written = set(net.outputs["out"] + net.outputs["inner"])
     same("the number of names that two layers write", len(written), 6)
     backward(net, {"x"}).run(scope)
-    parameters = ("w1", "b1", "w2", "b2")
-    grads = mg.grad(y.sum(), [tensors[name] for name in parameters])
-    for name, grad in zip(parameters, grads, strict=True):
+    for name, grad in zip(("w1", "b1", "w2", "b2"), mg.grad(y.sum(), parameters), strict=True):
         close(f"{name}@GRAD", scope[f"{name}@GRAD"], np.asarray(grad))
 
 
 @checker("14b")
 def flatten(flatten, NetOp, Operator, backward):
-    def chain(start, length):
-        return [
-            Operator("square", {"x": f"v{i}"}, {"out": f"v{i + 1}"})
-            for i in range(start, start + length)
-        ]
-
-    nest = NetOp(
-        [
-            *chain(0, 1),
-            NetOp([*chain(1, 2), NetOp(chain(3, 2), "deep")], "middle"),
-            NetOp(chain(5, 1)),
-            *chain(6, 1),
-        ],
-        "nest",
-    )
-    plain = type(flatten(NetOp(chain(0, 2)))).__name__
+    squares = operators(Operator, *(f"v{i + 1} = square(x=v{i})" for i in range(7)))
+    middle = NetOp([*squares[1:3], NetOp(squares[3:5], "deep")], "middle")
+    nest = NetOp([squares[0], middle, NetOp(squares[5:6]), squares[6]], "nest")
+    plain = type(flatten(NetOp(squares[:2]))).__name__
     same("the type of what flatten returns for a net without nets", plain, "NetOp")
     before, flat = str(nest), flatten(nest)
-    wanted = [f"v{i + 1} = square(x=v{i})" for i in range(7)]
-    same("the list of operators of the flat network", list(map(str, flat.ops)), wanted)
+    same("the list of operators of the flat network", lines(flat.ops), lines(squares))
     same("the nest that was given, afterwards,", str(nest), before)
     for no_grad in ((), ("v0",), ("v2",)):
-        mirrored = [str(op) for op in flatten(backward(nest, no_grad)).ops]
-        alone = [str(op) for op in backward(flat, no_grad).ops if not isinstance(op, NetOp)]
+        mirrored = lines(flatten(backward(nest, no_grad)).ops)
+        alone = lines(op for op in backward(flat, no_grad).ops if not isinstance(op, NetOp))
         same(f"the flat backward network with no_grad = {list(no_grad)}", mirrored, alone)
 
 
 @checker("14c")
 def lonely(lonely, NetOp, Operator, backward):
-    def affine(x, w, b, out):
-        return NetOp(
-            [
-                Operator("mul", {"x": x, "y": w}, {"out": out + "_part"}),
-                Operator("add", {"x": out + "_part", "y": b}, {"out": out}),
-            ],
-            "affine",
-        )
+    def affine(*ops):
+        return NetOp(operators(Operator, *ops), "affine")
 
-    if not isinstance(lonely, set | frozenset | list | tuple):
-        raise Mismatch("lonely", lonely, "a set of names")
-    net = NetOp([affine("x", "w1", "b1", "h"), affine("h", "w2", "b2", "y")], "two_layers")
-    left = operators(backward(net, lonely), NetOp)
+    a_set = isinstance(lonely, set | frozenset | list | tuple)
+    require(a_set, "lonely", lonely, "a set of names")
+    below = affine("h_part = mul(x=x, y=w1)", "h = add(x=h_part, y=b1)")
+    above = affine("y_part = mul(x=h, y=w2)", "y = add(x=y_part, y=b2)")
+    left = inside(backward(NetOp([below, above], "two_layers"), lonely), NetOp)
     written = [[n for names in op.outputs.values() for n in names if n[0] != "@"] for op in left]
     same("the list of what each operator that is left writes", written, [["b2@GRAD"]])
 
 
-def operators(net, NetOp):
+def inside(op, NetOp):
     """The operators of a nest, networks taken apart."""
-    waiting, found = [net], []
-    while waiting:
-        op = waiting.pop()
-        if isinstance(op, NetOp):
-            waiting.extend(reversed(op.ops))
-        else:
-            found.append(op)
-    return found
+    if not isinstance(op, NetOp):
+        return [op]
+    return [found for each in op.ops for found in inside(each, NetOp)]
 
 
 @checker("15e")
 def add_up(add_up, places, NetOp, Operator):
-    def square(x, out):
-        return Operator("square", {"x": x}, {"out": out})
-
-    def repaired(words, *ops, expected):
-        net = NetOp([*ops])
+    def repaired(words, net, expected):
         add_up(net)
-        same(f"the list of operators {words}", [str(op) for _, op in places(net)], expected)
-        return net
+        same(f"the list of operators {words}", lines(op for _, op in places(net)), expected)
 
-    alone = "b = square(x=a)"
-    repaired("where nobody shares a name", square("a", "b"), expected=[alone])
-    p = ["p@RENAME@0 = square(x=a)", "p@RENAME@1 = square(x=b)", "q = square(x=p)"]
-    total = "p = sum(x=[p@RENAME@0, p@RENAME@1])"
-    repaired(
-        "where three write p and q reads it",
-        *(square(x, "p") for x in "abc"),
-        square("p", "q"),
-        expected=[
-            *(f"p@RENAME@{k} = square(x={x})" for k, x in enumerate("abc")),
-            "p = sum(x=[p@RENAME@0, p@RENAME@1, p@RENAME@2])",
-            "q = square(x=p)",
-        ],
-    )
-    repaired(
-        "where p has two writers and q reads p",
-        *(square("a", "p"), square("b", "p"), square("p", "q")),
-        expected=[*p[:2], total, p[2]],
-    )
-    repaired(
-        "where one writes b, and then two write p",
-        *(square("a", "b"), square("a", "p"), square("b", "p")),
-        expected=[alone, *p[:2], total],
-    )
-    empty = [f"@EMPTY@ = square(x={x})" for x in "ab"]
-    repaired(
-        "where @EMPTY@ is written twice", *(square(x, "@EMPTY@") for x in "ab"), expected=empty
-    )
-    split = Operator("split", {"x": "x"}, {"out": ["p", "p"]})
-    expected = ["[p@RENAME@0, p@RENAME@1] = split(x=x)", total]
-    repaired("where one operator writes p twice", split, expected=expected)
-    inner = NetOp([square("b", "p"), square("p", "q")])
-    net = repaired("of a nest", square("a", "p"), inner, expected=[*p[:2], total, p[2]])
-    same("the number of operators in the inner net of the nest", len(net.ops[1].ops), 3)
+    for words, ops, expected in rows("15e"):
+        repaired(words, NetOp(operators(Operator, *ops)), expected)
+        first, *rest = operators(Operator, *ops)
+        if words == "where p has two writers and q reads p":
+            net = NetOp([first, NetOp(rest)])
+            repaired("of a nest", net, expected)
+            same("the number of operators in the inner net of the nest", len(net.ops[1].ops), 3)
 
 
 @checker("15a")
@@ -316,56 +238,30 @@ def by_hand(by_hand, Scope, Operator, NetOp):
 
 @checker("15c")
 def run_adding(run_adding, Scope, Operator, NetOp, build_grad_op, backward):
-    def op(type, out, **inputs):
-        return Operator(type, inputs, {"out": out})
-
-    nets = {
-        "y = x * z": [op("mul", "y", x="x", y="z")],
-        "y = x² · x": [op("square", "t", x="x"), op("mul", "y", x="t", y="x")],
-        "y = x * x": [op("mul", "y", x="x", y="x")],
-        "y = (x + x) + x": [op("add", "t", x="x", y="x"), op("add", "y", x="t", y="x")],
-        "the diamond": [
-            op("square", "a", x="x"),
-            op("square", "b", x="a"),
-            op("square", "c", x="a"),
-            op("add", "y", x="b", y="c"),
-        ],
-    }
-    for what, ops in nets.items():
+    for what, forward in rows("15c"):
+        net = NetOp(operators(Operator, *forward))
         values = {"x": np.array([2.0, 3.0]), "z": np.array([5.0, 7.0]), "y@GRAD": np.ones(2)}
         right, observed = Scope(values), Scope(values)
         for scope in (right, observed):
-            NetOp(ops).run(scope)
-        backward(NetOp(ops)).run(right)
-        run_adding([build_grad_op(each) for each in reversed(ops)], observed)
+            net.run(scope)
+        backward(net).run(right)
+        run_adding([build_grad_op(op) for op in reversed(net.ops)], observed)
         for name in [each for each in ("x@GRAD", "y@GRAD", "z@GRAD") if each in right]:
             close(f"{name} of {what}", observed[name], right[name])
 
 
 @checker("16e")
 def steps_back(steps_back, RnnOp, NetOp, Operator, Scope, backward):
-    net = NetOp(
-        [
-            Operator("mul", {"x": "h_pre", "y": "W"}, {"out": "decayed"}),
-            Operator("add", {"x": "decayed", "y": "x"}, {"out": "sum"}),
-            Operator("tanh", {"x": "sum"}, {"out": "h"}),
-        ],
-        "step",
-    )
-    for xs, states_grad, last in (
-        ([0.5, -0.3], [2.0, 5.0], 3.0),
-        ([0.4], [0.0], 1.0),
-        ([0.5, -0.3, 0.8, 0.1], [1.0, 5.0, -2.0, 3.0], 0.5),
-        ([], [], 3.0),
-    ):
+    ops = ("decayed = mul(x=h_pre, y=W)", "sum = add(x=decayed, y=x)", "h = tanh(x=sum)")
+    net = NetOp(operators(Operator, *ops), "step")
+    for xs, states_grad, last in rows("16e"):
         scope = Scope(W=0.7, h0=0.2, xs=np.array(xs))
         RnnOp(net, "xs", "h0", "hs", "hT").run(scope)
         steps, totals = list(scope["hs@SCOPES"]), {"W": np.zeros(())}
         answer = steps_back(backward(net), steps, list(states_grad), last, totals)
-        if not isinstance(answer, (tuple, list)) or len(answer) != 3:
-            raise Mismatch(
-                "what comes back", answer, "elements' gradients, state's gradient, totals"
-            )
+        three = isinstance(answer, tuple | list) and len(answer) == 3
+        wanted = "elements' gradients, state's gradient, totals"
+        require(three, "what comes back", answer, wanted)
         elements: list[float] = []
         total, back = 0.0, last
         for step, from_outside in zip(reversed(steps), reversed(states_grad), strict=True):
@@ -375,7 +271,7 @@ def steps_back(steps_back, RnnOp, NetOp, Operator, Scope, backward):
             back *= 0.7
         words = f"for the states' gradients {states_grad} and {last} for the last one"
         close(f"the gradient of the first state {words}", answer[1], back)
-        if not isinstance(answer[2], dict):
-            raise Mismatch("the third result", answer[2], "totals, a dictionary")
+        is_dict = isinstance(answer[2], dict)
+        require(is_dict, "the third result", answer[2], "totals, a dictionary")
         close(f"the sum for W {words}", answer[2].get("W"), total)
         close(f"the list of gradients of the elements {words}", list(answer[0]), elements)
