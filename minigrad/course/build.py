@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from textwrap import indent
 from typing import Any
 
 from . import growth
@@ -85,45 +84,33 @@ def make(course: Course, step: Step, *, solved: bool) -> Notebook:
 def _notebook_cell(
     course: Course, step: Step, cell: Cell, number: int, solved: bool
 ) -> dict[str, Any]:
-    made: dict[str, Any] = {
-        "id": f"{step.name.split('_')[0]}-{number:02d}",
-        "cell_type": cell.kind,
-        "metadata": _metadata(cell),
-        "source": _source(course, step, cell, solved),
-    }
-    if cell.kind == "code":
-        made |= {"execution_count": None, "outputs": []}
-    return made
-
-
-def _metadata(cell: Cell) -> dict[str, Any]:
-    made: dict[str, Any] = {}
-    tags = [tag for tag in cell.tags if tag != "active-ipynb"]
-    if tags:
-        made["tags"] = tags
+    metadata: dict[str, Any] = {}
+    if tags := [tag for tag in cell.tags if tag != "active-ipynb"]:
+        metadata["tags"] = tags
     if FOLDED & set(cell.tags):
-        made["jupyter"] = {"source_hidden": True}
-    return made
-
-
-def _source(course: Course, step: Step, cell: Cell, solved: bool) -> str:
+        metadata["jupyter"] = {"source_hidden": True}
+    source = cell.source
+    ran: dict[str, Any] = {}
     if cell.kind == "markdown":
-        return _filled(course, step, cell.source)
-    return cell.source if solved or BEGIN not in cell.source else stub(step, cell)
+        source = _filled(course, step, source)
+    else:
+        ran = {"execution_count": None, "outputs": []}
+        if BEGIN in source and not solved:
+            source = stub(step, cell)
+    id = f"{step.name.split('_')[0]}-{number:02d}"
+    return {"id": id, "cell_type": cell.kind, "metadata": metadata, "source": source, **ran}
 
 
 def _filled(course: Course, step: Step, source: str) -> str:
     """A markdown cell, its placeholders replaced."""
-    fillings: dict[str, Callable[[], str]] = {
-        "<!-- growth -->": lambda: growth.table(growth.growth_of(course, step)),
-        "<!-- steps -->": lambda: table_of_steps(course),
-    }
     for cell in step.cells:
         if "engine" in cell.tags:
-            fillings[f"<!-- solution {cell.exercise} -->"] = partial(_folded, cell)
-    for mark, filling in fillings.items():
-        if mark in source:
-            source = source.replace(mark, filling())
+            source = source.replace(f"<!-- solution {cell.exercise} -->", _folded(cell))
+    if "<!-- growth -->" in source:
+        table = growth.table(growth.growth_of(course, step))
+        source = source.replace("<!-- growth -->", table)
+    if "<!-- steps -->" in source:
+        source = source.replace("<!-- steps -->", table_of_steps(course))
     return source
 
 
@@ -150,17 +137,16 @@ def verify(step: Step, ran: Ran, *, solved: bool) -> None:
     """
     kind, step = "solved" if solved else "learner's", page(step, solved=solved)
     if ran.failure:
-        line = step.cells[ran.failure.cell].line
-        raise CourseError(
-            f"the {kind} notebook, {ran.failure}\n{ran.failure.traceback}", step.path, line
-        )
+        said = f"the {kind} notebook, {ran.failure}\n{ran.failure.traceback}"
+        raise CourseError(said, step.path, step.cells[ran.failure.cell].line)
     for number, (cell, made) in enumerate(zip(step.cells, ran.notebook["cells"], strict=True), 1):
         for output in made.get("outputs", []):
+            said, text = "", output.get("text", "")
             if output.get("name") == "stderr":
-                said = f"the {kind} notebook, cell {number}, writes to stderr: {output['text']}"
-                raise CourseError(said, step.path, cell.line)
-            if cell.exercise and (WRONG[solved] + cell.exercise) in output.get("text", ""):
-                said = f"{SAID[solved]} check: {output['text'].strip()}"
+                said = f"the {kind} notebook, cell {number}, writes to stderr: {text}"
+            elif cell.exercise and WRONG[solved] + cell.exercise in text:
+                said = f"{SAID[solved]} check: {text.strip()}"
+            if said:
                 raise CourseError(said, step.path, cell.line)
 
 
@@ -170,20 +156,14 @@ def stub(step: Step, cell: Cell) -> str:
     In a function a solution becomes ``raise NotImplementedError("your turn")``; where code runs at
     once (module level, class body) the names it assigns become ``...``.
     """
-    lines = cell.source.splitlines()
     tree = parsed(step, cell)
-    made: list[str] = []
-    begun: int | None = None
-    for number, line in enumerate(lines, 1):
-        if line.strip() == BEGIN:
-            begun = number
-        elif line.strip() == END and begun is not None:
-            indent = " " * (len(lines[begun - 1]) - len(lines[begun - 1].lstrip()))
-            made += [indent + each for each in _stub_lines(tree, begun, number)]
-            begun = None
-        elif begun is None:
-            made.append(line)
-    return "\n".join(made)
+
+    def left(solution: re.Match[str]) -> str:
+        begun = cell.source.count("\n", 0, solution.start()) + 1
+        ended = begun + solution[0].count("\n")
+        return indent("\n".join(_stub_lines(tree, begun, ended)), solution[1])
+
+    return re.sub(rf"(?ms)^( *){BEGIN} *$.*?^ *{END} *$", left, cell.source)
 
 
 def parsed(step: Step, cell: Cell) -> ast.Module:

@@ -182,11 +182,9 @@ def _reason(error: BaseException) -> str:
 
 def _where(error: BaseException) -> str:
     """The line that raised of the cell that called `check`, where the traceback passes through it."""
-    cell = next(
-        (f.filename for f in reversed(traceback.extract_stack()) if is_cell(f.filename)), None
-    )
+    cells = [frame.filename for frame in traceback.extract_stack() if is_cell(frame.filename)]
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if frame.filename == cell:
+        if frame.filename in cells[-1:]:
             return f" (line {frame.lineno} of your cell)"
     return ""
 

@@ -8,18 +8,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from . import build as building
 from . import classroom, execute, growth, isolated, launch, notebook, progress
 from . import questions as recalling
 from . import site as site_folder
-from .execute import Ran
 from .folder import Course, find_course, new_course
-from .launch import need
 from .notebook import Notebook
 from .steps import CourseError, Step
 
@@ -51,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     """Execute notebooks in memory; 1 when a cell fails."""
     targets = _targets(find_course().own, options.steps, [options.solved])
     failed = 0
-    for target, ran in zip(targets, _executed(map(_on_disk, targets)), strict=True):
+    for target, ran in zip(targets, execute.run_all(_on_disk(targets)), strict=True):
         if ran.failure:
             failed += 1
             print(f"\n{target.label}, {ran.failure}\n{ran.failure.traceback}")
@@ -64,19 +61,18 @@ def check(options: argparse.Namespace) -> int:
     if options.answers:
         return _check_class(Path(options.answers), options.steps)
     targets = _targets(find_course().own, options.steps, [False])
-    passed = total = 0
-    results = _executed(map(_on_disk, targets), go_on=True)
-    for target, ran in zip(targets, results, strict=True):
+    lines = []
+    for target, ran in zip(targets, execute.run_all(_on_disk(targets), go_on=True), strict=True):
         verdicts = execute.verdicts(ran.notebook)
         for id in target.step.exercises:
             line = classroom.printable(verdicts.get(id, f"✗ {id}: its check did not run"))
             print(_coloured(line, {"✓": _GREEN, "✗": _RED}.get(line[0], "")))
-            total += 1
-            passed += line.startswith("✓")
+            lines.append(line)
         if ran.failure:
             print(f"  {target.label}, {classroom.printable(str(ran.failure))}")
-    print(f"{passed} of {total} exercises pass")
-    return int(passed < total)
+    passed = sum(line.startswith("✓") for line in lines)
+    print(f"{passed} of {len(lines)} exercises pass")
+    return int(passed < len(lines))
 
 
 def _check_class(folder: Path, words: Sequence[str]) -> int:
@@ -84,24 +80,25 @@ def _check_class(folder: Path, words: Sequence[str]) -> int:
     course = find_course()
     known = [step for step in course.select(words) if step.exercises]
     answers = classroom.handed_in(folder, known)
-    verdicts: dict[str, dict[str, str]] = {learner: {} for learner in answers}
-    read: list[tuple[str, str, Notebook]] = []
+    handed_in = [(who, name, path) for who, each in answers.items() for name, path in each.items()]
+    whose: list[tuple[str, str]] = []
+    notebooks: list[Notebook] = []
     notes: list[str] = []
-    for learner, each in answers.items():
-        for name, path in each.items():
-            try:
-                read.append((learner, name, notebook.joined(notebook.read(path))))
-            except CourseError as error:  # one that is broken does not stop the others
-                notes.append(str(error))
-    files = [path for each in answers.values() for path in each.values() if path.is_file()]
-    with _progress(len(read)) as bar:
-        outcomes, put_back = isolated.run_all([each[2] for each in read], course, files, bar.update)
-    for (learner, name, _), outcome in zip(read, outcomes, strict=True):
+    for learner, name, path in handed_in:
+        try:
+            notebooks.append(notebook.read(path))
+            whose.append((learner, name))
+        except CourseError as error:  # one that is broken does not stop the others
+            notes.append(str(error))
+    files = [path for *_, path in handed_in if path.is_file()]
+    outcomes, put_back = isolated.run_all(notebooks, course, files)
+    verdicts: dict[str, dict[str, str]] = {learner: {} for learner in answers}
+    for (learner, name), outcome in zip(whose, outcomes, strict=True):
         verdicts[learner] |= outcome.verdicts
         if outcome.failure:
             notes.append(f"{learner}, {name}, {outcome.failure}")
     notes += [f"{path} was changed while the notebooks ran, and is put back" for path in put_back]
-    tried = {name for each in answers.values() for name in each}
+    tried = {name for _, name, _ in handed_in}
     exercises = [id for step in known if words or step.name in tried for id in step.exercises]
     print("\n".join(classroom.table(verdicts, exercises)))
     notes += classroom.print_tests(folder, answers)
@@ -112,16 +109,19 @@ def _check_class(folder: Path, words: Sequence[str]) -> int:
 
 def build(options: argparse.Namespace) -> int:
     """Make the notebooks, or compare them with what would be made; 1 when something is wrong."""
-    targets = _targets(find_course(), options.steps, [False, True])
-    made = [(building.make(t.course, t.step, solved=t.solved), t.course.root) for t in targets]
-    finish = _compare if options.check else _write
+    course = find_course()
+    targets = _targets(course, options.steps, [False, True])
+    fresh = [(building.make(course, t.step, solved=t.solved), course.root) for t in targets]
     status = 0
-    for target, ran in zip(targets, _executed(made), strict=True):
+    for target, ran in zip(targets, execute.run_all(fresh), strict=True):
         try:
             building.verify(target.step, ran, solved=target.solved)
             if not target.solved:
                 building.leave_guesses(target.step, ran.notebook)
-            status |= finish(target, ran.notebook)
+            if options.check:
+                status |= _compare(target, ran.notebook)
+            else:
+                _write(target, ran.notebook)
         except CourseError as error:
             print(error, file=sys.stderr)
             status = 1
@@ -175,9 +175,9 @@ def diff(options: argparse.Namespace) -> int:
     course = find_course()
     before = course.step(options.before)
     after = course.step(options.before + 1 if options.after is None else options.after)
-    found = growth.Growth(growth.definitions(before.text), growth.definitions(after.text))
+    grown = growth.Growth(growth.definitions(before.text), growth.definitions(after.text))
     print(f"{before.name} → {after.name}")
-    for line in growth.plain(found).splitlines():
+    for line in growth.plain(grown).splitlines():
         print(_coloured(line, {"+": _GREEN, "-": _RED, "@": _BLUE}.get(line[:1], "")))
     return 0
 
@@ -192,42 +192,29 @@ def _targets(course: Course, words: Sequence[str], kinds: Sequence[bool]) -> lis
     ]
 
 
-def _on_disk(target: Target) -> tuple[Notebook, Path]:
-    if not target.path.exists():
-        raise CourseError(f"{target.label} is missing: minigrad build {target.step.name}")
-    return notebook.joined(notebook.read(target.path)), target.course.root
+def _on_disk(targets: Sequence[Target]) -> list[tuple[Notebook, Path]]:
+    """The notebooks as they stand, each with the folder of its course."""
+    for target in targets:
+        if not target.path.exists():
+            raise CourseError(f"{target.label} is missing: minigrad build {target.step.name}")
+    return [(notebook.read(target.path), target.course.root) for target in targets]
 
 
-def _executed(runs: Iterable[tuple[Notebook, Path]], go_on: bool = False) -> list[Ran]:
-    """Execute notebooks, each in its root."""
-    runs = list(runs)
-    with _progress(len(runs)) as bar:
-        return execute.run_all(runs, go_on=go_on, done=bar.update)
+def _write(target: Target, fresh: Notebook) -> None:
+    path = notebook.write(fresh, target.path)
+    yours = f" holds your work and is kept; the fresh one stands beside it: {path.name}"
+    print(target.label + (yours if path != target.path else ""))
 
 
-def _progress(total: int) -> Any:
-    """A bar that moves on with each notebook."""
-    need("nbclient", "running notebooks")
-    from tqdm import tqdm
-
-    return tqdm(total=total, unit="notebook", disable=None, leave=False)
-
-
-def _write(target: Target, made: Notebook) -> int:
-    went = notebook.write(made, target.path)
-    kept = f" holds your work and is kept; the fresh one stands beside it: {went.name}"
-    print(target.label + (kept if went != target.path else ""))
-    return 0
-
-
-def _compare(target: Target, made: Notebook) -> int:
-    known = target.path.exists()
-    found = notebook.differences(notebook.read(target.path), made) if known else ["it is missing"]
-    for line in found:
+def _compare(target: Target, fresh: Notebook) -> int:
+    """Print what differs from a fresh build; 1 where anything does."""
+    there = target.path.exists()
+    lines = notebook.differences(notebook.read(target.path), fresh) if there else ["it is missing"]
+    for line in lines:
         print(f"{target.label}: {line}")
-    if found:
+    if lines:
         print(f"  to mend: minigrad build {target.step.number or target.step.name}")
-    return 1 if found else 0
+    return int(bool(lines))
 
 
 def _coloured(text: str, colour: str) -> str:
@@ -237,16 +224,15 @@ def _coloured(text: str, colour: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit status: 0, 1 for a failure, 2 for a request that makes no sense."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    parser, names = _parser()
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    parser, commands = _parser()
     try:
-        if given and (given[0] in names or given[0] in ("-h", "--help")):
-            options = parser.parse_args(given)
-            run: Callable[[argparse.Namespace], int] = options.run
-            return run(options)
-        if given and not given[0].startswith("-"):
-            parser.error(f"no command {given[0]!r}; see minigrad --help")
-        return launch.open_course(given)
+        if words and (words[0] in commands or words[0] in ("-h", "--help")):
+            options = parser.parse_args(words)
+            return commands[options.command](options)
+        if words and not words[0].startswith("-"):
+            parser.error(f"no command {words[0]!r}; see minigrad --help")
+        return launch.open_course(words)
     except CourseError as error:
         print(f"minigrad: {error}", file=sys.stderr)
         return 2
@@ -257,48 +243,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _parser() -> tuple[argparse.ArgumentParser, set[str]]:
+Command = Callable[[argparse.Namespace], int]
+
+
+def _parser() -> tuple[argparse.ArgumentParser, dict[str, Command]]:
     parser = argparse.ArgumentParser(
         prog="minigrad",
         description="Without a command: open the course in JupyterLab; "
         "options (--no-browser, --port=9999, …) are passed on to it.",
     )
-    made = parser.add_subparsers(metavar="command")
+    subparsers = parser.add_subparsers(metavar="command", dest="command")
+    commands: dict[str, Command] = {}
 
-    def command(
-        run: Callable[[argparse.Namespace], int], help: str, some_steps: bool = False
-    ) -> argparse.ArgumentParser:
-        sub = made.add_parser(run.__name__, help=help, description=help)
-        sub.set_defaults(run=run)
-        if some_steps:
-            sub.add_argument("steps", nargs="*", help=_STEPS)
-        return sub
+    def command(run: Command, help: str) -> Callable[..., object]:
+        commands[run.__name__] = run
+        return subparsers.add_parser(run.__name__, help=help, description=help).add_argument
 
-    sub = command(run, "execute notebooks without a browser; files stay as they are", True)
-    sub.add_argument("--solved", action="store_true", help="the solved notebooks instead of yours")
-    sub = command(check, "which exercises of your notebooks pass", True)
+    add = command(run, "execute notebooks without a browser; files stay as they are")
+    add("steps", nargs="*", help=_STEPS)
+    add("--solved", action="store_true", help="the solved notebooks instead of yours")
+    add = command(check, "which exercises of your notebooks pass")
+    add("steps", nargs="*", help=_STEPS)
     said = "a folder per learner, or files LEARNER_stepNN_….ipynb (their code is executed!)"
-    about = f"a table of a class: {said}"
-    sub.add_argument("--class", dest="answers", metavar="FOLDER", help=about)
-    sub = command(build, "make the notebooks from steps/; a notebook you changed is kept", True)
+    add("--class", dest="answers", metavar="FOLDER", help=f"a table of a class: {said}")
+    add = command(build, "make the notebooks from steps/; a notebook you changed is kept")
+    add("steps", nargs="*", help=_STEPS)
     about = "write nothing; say what differs from a fresh build"
-    sub.add_argument("--check", action="store_true", help=about)
-    sub = command(new, "copy the course into a new folder, to work in")
-    sub.add_argument("folder")
-    sub = command(site, "make a web site of the course, which runs in a browser")
-    sub.add_argument("folder", nargs="?", default="site", help="a new folder; default: site")
-    sub.add_argument("--serve", action="store_true", help="show it on this machine")
-    sub.add_argument("--port", type=int, default=8000, help="where --serve shows it")
-    sub.add_argument("--pyodide", metavar="FOLDER", help="Pyodide's release, to be served as well")
-    sub.add_argument("--docs", metavar="FOLDER", help="finished pages to put beside the course")
+    add("--check", action="store_true", help=about)
+    add = command(new, "copy the course into a new folder, to work in")
+    add("folder")
+    add = command(site, "make a web site of the course, which runs in a browser")
+    add("folder", nargs="?", default="site", help="a new folder; default: site")
+    add("--serve", action="store_true", help="show it on this machine")
+    add("--port", type=int, default=8000, help="where --serve shows it")
+    add("--pyodide", metavar="FOLDER", help="Pyodide's release, to be served as well")
+    add("--docs", metavar="FOLDER", help="finished pages to put beside the course")
     command(steps, "list the steps")
-    sub = command(recall, "three minutes of questions from the steps done so far")
-    about = "twelve questions, before the course and after"
-    sub.add_argument("--test", action="store_true", help=about)
-    sub = command(diff, "what one step adds to another, with patches")
-    sub.add_argument("before", type=int)
-    sub.add_argument("after", type=int, nargs="?", help="default: the step after")
-    return parser, set(made.choices)
+    add = command(recall, "three minutes of questions from the steps done so far")
+    add("--test", action="store_true", help="twelve questions, before the course and after")
+    add = command(diff, "what one step adds to another, with patches")
+    add("before", type=int)
+    add("after", type=int, nargs="?", help="default: the step after")
+    return parser, commands
 
 
 if __name__ == "__main__":

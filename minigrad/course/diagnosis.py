@@ -52,15 +52,19 @@ def parting(failure: BaseException) -> Any:
     if not all(isinstance(each, list | tuple) and len(each) <= 12 for each in pair):
         return None
     yours, right = ([_short(item) for item in each] for each in pair)
-    first = _common(yours, right)
-    last = _common(yours[first:][::-1], right[first:][::-1])
+    begun: list[str] = []
+    while yours[:1] == right[:1] != []:
+        begun.append(right.pop(0))
+        del yours[0]
+    ended: list[str] = []
+    while yours[-1:] == right[-1:] != []:
+        ended.insert(0, right.pop())
+        del yours[-1]
     graph = viz.Graph(title=f"{failure.what}: where it parts")
-    start = _line(graph, "grad_op", right[:first], [])
-    ends = [
-        _line(graph, kind, items[first : len(items) - last] or ["nothing"], start, label)
-        for kind, items, label in (("pruned", yours, "yours"), ("grad_op", right, "right"))
-    ]
-    _line(graph, "grad_op", right[len(right) - last :], [end for each in ends for end in each])
+    start = _line(graph, "grad_op", begun, [])
+    one = _line(graph, "pruned", yours or ["nothing"], start, "yours")
+    other = _line(graph, "grad_op", right or ["nothing"], start, "right")
+    _line(graph, "grad_op", ended, [*one, *other])
     return viz.draw(graph)
 
 
@@ -72,12 +76,6 @@ def _line(graph: Any, kind: str, items: list[str], before: list[Any], label: str
             graph.edge(each, node)
         before, label = [node], ""
     return before
-
-
-def _common(one: list[str], other: list[str]) -> int:
-    """How many items two lists begin with alike."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _short(item: object) -> str:

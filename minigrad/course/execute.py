@@ -8,7 +8,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from .folder import shipped
 from .mine import OFF
 from .notebook import Notebook, load_nbformat, plain_text
+from .steps import need
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 KERNELS = 2
@@ -50,30 +51,35 @@ class Ran:
     failure: Failure | None
 
 
-def run_all(
-    runs: Sequence[tuple[Notebook, Path]],
-    *,
-    go_on: bool = False,
-    done: Callable[[], object] = lambda: None,
-) -> list[Ran]:
-    """Execute notebooks, `KERNELS` at a time, each with ``notebooks/`` of its root as working folder.
+def side_by_side(run: Callable[[Any], Coroutine[Any, Any, Any]], items: Sequence[Any]) -> list[Any]:
+    """What ``run`` makes of each notebook, `KERNELS` at a time, beside a bar that moves on."""
+    need("nbclient", "running notebooks")
+    from tqdm import tqdm
 
-    ``go_on`` runs the cells after one that failed too; ``done`` is called when one has run.
+    slots = asyncio.Semaphore(KERNELS)
+    bar = tqdm(total=len(items), unit="notebook", disable=None, leave=False)
+
+    async def one(item: Any) -> Any:
+        async with slots:
+            result = await run(item)
+        bar.update()
+        return result
+
+    async def every() -> list[Any]:
+        return list(await asyncio.gather(*map(one, items)))
+
+    with bar:
+        return asyncio.run(every())
+
+
+def run_all(runs: Sequence[tuple[Notebook, Path]], *, go_on: bool = False) -> list[Ran]:
+    """Execute notebooks, each with ``notebooks/`` of its root as working folder.
+
+    ``go_on`` runs the cells after one that failed too.
     """
     with contextlib.suppress(ImportError):  # lists its fonts: in a kernel that prints a message
         import matplotlib.font_manager  # noqa: F401
-    slots = asyncio.Semaphore(KERNELS)
-
-    async def one(notebook: Notebook, root: Path) -> Ran:
-        async with slots:
-            ran = await _run(notebook, root, go_on)
-        done()
-        return ran
-
-    async def every() -> list[Ran]:
-        return list(await asyncio.gather(*(one(*each) for each in runs)))
-
-    return asyncio.run(every())
+    return side_by_side(lambda run: _run(*run, go_on=go_on), runs)
 
 
 def verdicts(made: Notebook) -> dict[str, str]:
@@ -87,7 +93,7 @@ def verdicts(made: Notebook) -> dict[str, str]:
     return {match[2]: match[0] for text in texts for match in _VERDICT.finditer(text)}
 
 
-async def _run(notebook: Notebook, root: Path, go_on: bool) -> Ran:
+async def _run(notebook: Notebook, root: Path, *, go_on: bool) -> Ran:
     nbformat = load_nbformat()
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
@@ -154,68 +160,49 @@ def _failure(notebook: Notebook) -> Failure | None:
             continue
         for output in cell.get("outputs", []):
             if output["output_type"] == "error":
-                return Failure(
-                    number, output["ename"], output["evalue"], "\n".join(output["traceback"])
-                )
+                traceback = "\n".join(output["traceback"])
+                return Failure(number, output["ename"], output["evalue"], traceback)
     return None
 
 
 def _cleaned(notebook: Notebook, root: Path) -> Notebook:
-    notebook["metadata"].pop("widgets", None)
     notebook["metadata"]["language_info"] = {"name": "python"}
     for cell in notebook["cells"]:
-        cell["metadata"].pop("execution", None)
         if cell["cell_type"] == "code":
-            cell["outputs"] = _joined(
-                [kept for output in cell["outputs"] if (kept := _output(output, root))]
-            )
+            outputs: list[dict[str, Any]] = []
+            for output in cell["outputs"]:
+                _add_output(outputs, output, root)
+            cell["outputs"] = outputs
     return notebook
 
 
-def _output(output: dict[str, Any], root: Path) -> dict[str, Any] | None:
-    """An output without widget views, addresses and paths; None when nothing is left of it."""
-    if "data" in output:
-        was_widget = output["data"].pop(WIDGET, None) is not None
-        if was_widget and set(output["data"]) <= {"text/plain"}:
-            return None  # only the repr of the widget is left
-        output["data"] = {
-            kind: _clean(value, root) if _is_text(kind, value) else value
-            for kind, value in output["data"].items()
-        }
-    for key in ("text", "evalue"):
-        if key in output:
-            output[key] = _clean(output[key], root)
+def _add_output(outputs: list[dict[str, Any]], output: dict[str, Any], root: Path) -> None:
+    """Add an output without widget views, addresses and paths, unless nothing is left of it.
+
+    Pieces of one stream are joined: where it was cut is chance.
+    """
+    data = output.get("data", {})
+    if data.pop(WIDGET, None) is not None and set(data) <= {"text/plain"}:
+        return  # only the repr of the widget is left
+    for kind, value in data.items():
+        if kind.startswith("text/") and "data:image/" not in value:  # pixels stay as they are
+            data[kind] = _clean(value, root)
+    for key in {"text", "evalue"} & set(output):
+        output[key] = _clean(output[key], root)
     if "traceback" in output:
         output["traceback"] = [_clean(line, root) for line in output["traceback"]]
-    output.pop("transient", None)
-    return output
-
-
-def _is_text(kind: str, value: Any) -> bool:
-    """Words, in which there may be addresses and paths; pixels stay as they are."""
-    return isinstance(value, str) and kind.startswith("text/") and "data:image/" not in value
+    stream = output.get("name")
+    if outputs and stream and outputs[-1].get("name") == stream:
+        outputs[-1]["text"] += output["text"]
+    else:
+        outputs.append(output)
 
 
 def _clean(text: str, root: Path) -> str:
     text = _CELL_FILE.sub("cell", _ADDRESS.sub("0x…", text))
-    for known in (str(root) + os.sep, str(Path.home()) + os.sep):
-        text = text.replace(known, "")
+    for known in (root, Path.home()):
+        text = text.replace(f"{known}{os.sep}", "")
     return _PATH.sub("", text)
-
-
-def _joined(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Pieces of one stream joined: where it was cut is chance."""
-    made: list[dict[str, Any]] = []
-    for output in outputs:
-        last = made[-1] if made else {}
-        if (
-            output["output_type"] == "stream" == last.get("output_type")
-            and output["name"] == last["name"]
-        ):
-            made[-1] = {**last, "text": last["text"] + output["text"]}
-        else:
-            made.append(output)
-    return made
 
 
 def environment(root: Path) -> dict[str, str]:

@@ -14,7 +14,10 @@ import base64
 import html
 import io
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
+
+from .execute import WIDGET
 
 Bundle = dict[str, str]
 
@@ -29,39 +32,37 @@ class Explorer:
     def __init__(self, frame: Callable[..., Any], controls: dict[str, Any]) -> None:
         self.frame = frame
         self.controls = controls
-        self.first = parts(self.compute())
-        self._view: Any = None
+        self.first = self.compute()
 
-    def compute(self) -> Any:
-        """What the frame returns for the present values of the controls."""
-        return self.frame(**{name: control.value for name, control in self.controls.items()})
+    def compute(self) -> list[Bundle]:
+        """What the frame returns for the present values of the controls, each part as texts by MIME type."""
+        shown = self.frame(**{name: control.value for name, control in self.controls.items()})
+        return [_bundle(part) for part in (shown if isinstance(shown, list) else [shown])]
 
     def view(self) -> Any:
         """The widget: controls above, the picture below; made once."""
-        if self._view is None:
-            self._view = self._make_view()
         return self._view
 
-    def _make_view(self) -> Any:
+    @cached_property
+    def _view(self) -> Any:
         import ipywidgets
 
-        canvas = ipywidgets.HTML(value=as_html(self.first))
+        canvas = ipywidgets.HTML(value=_html(self.first))
         canvas.add_class("mg-explore")
 
         def redraw(_change: Any) -> None:
-            canvas.value = as_html(parts(self.compute()))
+            canvas.value = _html(self.compute())
 
         for control in self.controls.values():
             control.observe(redraw, "value")
         return ipywidgets.VBox([*self.controls.values(), canvas])
 
     def _repr_mimebundle_(self, **_options: Any) -> dict[str, Any]:
-        made: dict[str, Any] = dict(static_bundle(self.first))
-        widget = self.view()._repr_mimebundle_() or {}
-        key = "application/vnd.jupyter.widget-view+json"
-        if key in widget:
-            made[key] = widget[key]
-        return made
+        """The widget, and what is left without a kernel: the first picture, and all the words."""
+        picture: Bundle = next((part for part in self.first if len(part) > 1), {})
+        words = "\n".join(part.get("text/plain", "") for part in self.first)
+        live = self.view()._repr_mimebundle_() or {}
+        return {**picture, "text/plain": words} | {key: live[key] for key in live if key == WIDGET}
 
 
 def explore(frame: Callable[..., Any], **controls: Any) -> Explorer:
@@ -113,51 +114,35 @@ def presses(*labels: str) -> Any:
     import ipywidgets
     import traitlets
 
-    made = ipywidgets.HBox()
-    made.add_traits(value=traitlets.Tuple())
+    pressed = ipywidgets.HBox()
+    pressed.add_traits(value=traitlets.Tuple())
 
-    def press(label: str) -> Callable[[Any], None]:
-        return lambda _button: setattr(made, "value", (*made.value, label))
+    def button(label: str, **look: str) -> Any:
+        def press(_button: Any) -> None:
+            pressed.value = () if look else (*pressed.value, label)
 
-    buttons = [ipywidgets.Button(description=label) for label in labels]
-    for label, button in zip(labels, buttons, strict=True):
-        button.on_click(press(label))
-    again = ipywidgets.Button(description="start again", icon="undo")
-    again.on_click(lambda _button: setattr(made, "value", ()))
-    made.children = [*buttons, again]
-    return made
+        shown = ipywidgets.Button(description=label, **look)
+        shown.on_click(press)
+        return shown
 
-
-def parts(shown: Any) -> list[Bundle]:
-    """Each picture, figure or text that a frame returned, as texts by MIME type."""
-    return [part_bundle(part) for part in (shown if isinstance(shown, list) else [shown])]
+    pressed.children = [*map(button, labels), button("start again", icon="undo")]
+    return pressed
 
 
-def static_bundle(made: list[Bundle]) -> Bundle:
-    """What is left without a kernel: the first picture, and all the words."""
-    pictures = [part for part in made if len(part) > 1]
-    words = "\n".join(part.get("text/plain", "") for part in made)
-    return {**(pictures[0] if pictures else {}), "text/plain": words}
-
-
-def part_bundle(part: Any) -> Bundle:
+def _bundle(part: Any) -> Bundle:
     """One picture, figure or text as texts by MIME type."""
     if isinstance(part, str):
         return {"text/plain": part}
-    if hasattr(part, "savefig"):
-        words = part.get_label() or "a plot"
-        return {**png_bundle(part, words), "text/plain": words}
-    made = part._repr_mimebundle_()
-    return dict(made[0] if isinstance(made, tuple) else made)
-
-
-def png_bundle(figure: Any, words: str) -> Bundle:
-    """A figure as a PNG, and in HTML with its words: a screen reader finds none at a PNG."""
-    pixels = io.BytesIO()
-    figure.savefig(pixels, format="png", dpi=110, transparent=True, metadata={"Software": None})
+    if not hasattr(part, "savefig"):
+        bundle = part._repr_mimebundle_()
+        return dict(bundle[0] if isinstance(bundle, tuple) else bundle)
+    words, pixels = part.get_label() or "a plot", io.BytesIO()
+    part.savefig(pixels, format="png", dpi=110, transparent=True, metadata={"Software": None})
     png = base64.b64encode(pixels.getvalue()).decode("ascii")
-    shown = f'<img alt="{html.escape(words)}" src="data:image/png;base64,{png}">'
-    return {"text/html": shown, "image/png": png}
+    shown = (
+        f'<img alt="{html.escape(words)}" src="data:image/png;base64,{png}">'  # for screen readers
+    )
+    return {"text/html": shown, "image/png": png, "text/plain": words}
 
 
 def figure(width: float = 6.0, height: float = 3.4) -> tuple[Any, Any]:
@@ -176,17 +161,17 @@ def figure(width: float = 6.0, height: float = 3.4) -> tuple[Any, Any]:
     return made, axes
 
 
-def as_html(made: list[Bundle]) -> str:
-    """What a frame looks like inside the widget."""
-    return "".join(map(part_html, made))
-
-
-def part_html(part: Bundle) -> str:
-    """A picture, or escaped text."""
-    if "image/svg+xml" in part:
-        drawing = part["image/svg+xml"]
-        if "max-width" not in drawing:  # one of ours knows how far its words may shrink
-            drawing = drawing.replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1)
-        return f'<div style="overflow-x:auto">{drawing}</div>'
-    words = html.escape(part.get("text/plain", ""), quote=True)
-    return part.get("text/html", f'<pre style="line-height:1.4">{words}</pre>')
+def _html(parts: list[Bundle]) -> str:
+    """What a frame looks like inside the widget: pictures, or escaped text."""
+    pieces = []
+    for part in parts:
+        drawing = part.get("image/svg+xml", "")
+        if drawing:
+            if "max-width" not in drawing:  # one of ours knows how far its words may shrink
+                drawing = drawing.replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1)
+            pieces.append(f'<div style="overflow-x:auto">{drawing}</div>')
+        else:
+            words = html.escape(part.get("text/plain", ""), quote=True)
+            plain = f'<pre style="line-height:1.4">{words}</pre>'
+            pieces.append(part.get("text/html", plain))
+    return "".join(pieces)

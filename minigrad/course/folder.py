@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,8 @@ from .steps import FILE, CourseError, Step, read_step
 #: Where an installed package keeps its course; a source tree holds it beside the package.
 _SHIPPED = Path(__file__).resolve().parent / "shipped"
 _SOURCE_TREE = Path(__file__).resolve().parents[2]
+#: What is not copied with a course.
+UNWANTED = shutil.ignore_patterns("__pycache__", ".*", "*.fresh.ipynb")
 #: Numbers of the steps that begin a new file and carry nothing over.
 FRESH = frozenset({1, 10, 13, 20})
 #: Numbers of the steps that grow out of another one than the step before, which may be left out.
@@ -47,17 +49,16 @@ class Course:
     @cached_property
     def paths(self) -> dict[int, Path]:
         """The literate files by number.  Raises CourseError when two files share a number."""
-        found: dict[int, Path] = {}
+        paths: dict[int, Path] = {}
         for path in sorted(self.steps.glob("step*.py")):
             match = FILE.fullmatch(path.name)
             if not match:
                 raise CourseError("the name of a step is stepNN_words.py, with two digits", path)
-            if int(match[1]) in found:
-                raise CourseError(
-                    f"step {int(match[1])} is also {found[int(match[1])].name}; renumber one", path
-                )
-            found[int(match[1])] = path
-        return found
+            number = int(match[1])
+            if paths.setdefault(number, path) != path:
+                said = f"step {number} is also {paths[number].name}; renumber one"
+                raise CourseError(said, path)
+        return paths
 
     @property
     def start(self) -> Path:
@@ -86,28 +87,21 @@ class Course:
 
         Raises CourseError for a word that names no step.
         """
-        words = list(words)
-        if not words:
-            return [
-                *([read_step(self.start)] if self.start.exists() else []),
-                *map(self.step, self.paths),
-                *map(read_step, self.pages),
-            ]
-        return [step for word in words for step in self._named(word)]
-
-    def _named(self, word: str) -> Iterator[Step]:
-        stem = Path(word).stem
-        span = re.fullmatch(r"(\d+)(?:-(\d+))?", stem)
-        if span:
-            last = int(span[2] or span[1])
-            found = [path for n, path in self.paths.items() if int(span[1]) <= n <= last]
-        else:
-            every = [self.start, *self.paths.values(), *self.pages]
-            found = [p for p in every if p.exists() and stem in (p.stem, p.stem[:6])]
-        if not found:
-            advice = f"write a number, a range (1-4) or start; the course has {spans(self.paths)}"
-            raise CourseError(f"{word!r} names no step; {advice}")
-        yield from map(read_step, found)
+        every = [self.start, *self.paths.values(), *self.pages]
+        every = [path for path in every if path.exists()]
+        chosen: list[Path] = []
+        for word in words:
+            stem = Path(word).stem
+            if span := re.fullmatch(r"(\d+)(?:-(\d+))?", stem):
+                numbers = range(int(span[1]), int(span[2] or span[1]) + 1)
+                named = [path for n, path in self.paths.items() if n in numbers]
+            else:
+                named = [path for path in every if stem in (path.stem, path.stem[:6])]
+            if not named:
+                advice = f"a number, a range (1-4) or start; the course has {spans(self.paths)}"
+                raise CourseError(f"{word!r} names no step; write {advice}")
+            chosen += named
+        return [read_step(path) for path in chosen or every]
 
 
 def spans(numbers: Iterable[int]) -> str:
@@ -145,16 +139,20 @@ def shipped() -> Path:
     return _SHIPPED if _SHIPPED.exists() else _SOURCE_TREE
 
 
+def verify_empty(folder: Path, command: str) -> None:
+    """Raise CourseError where a folder, which a command is to make, holds anything."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise CourseError(f"{folder} is not empty; name a new folder: minigrad {command} FOLDER")
+
+
 def new_course(folder: Path) -> None:
     """Copy the course that this package came with into a new or empty folder.
 
     Raises CourseError where the folder holds anything: nobody's work is overwritten.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise CourseError(f"{folder} is not empty; name a new folder: minigrad new FOLDER")
-    unwanted = shutil.ignore_patterns("__pycache__", ".*", "*.fresh.ipynb")
+    verify_empty(folder, "new")
     for part in ("steps", "notebooks"):
-        shutil.copytree(shipped() / part, folder / part, ignore=unwanted)
+        shutil.copytree(shipped() / part, folder / part, ignore=UNWANTED)
 
 
 def working_copy(course: Course) -> Course:

@@ -18,6 +18,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import dedent
+from typing import Any
 
 from .folder import Course
 from .steps import BEGIN, END, CourseError, Step
@@ -49,14 +50,16 @@ class Growth:
     @property
     def changed(self) -> list[str]:
         """Definitions whose code is another one; docstrings and comments do not count."""
-        return [name for name in self.now if name in self.old and not self._equal(name)]
+        both = [name for name in self.now if name in self.old]
+        return [name for name in both if self.old[name].code != self.now[name].code]
 
     @property
     def kept(self) -> list[str]:
         """Definitions carried over; a class of which nothing changed counts once."""
-        same = [name for name in self.now if name in self.old and self._equal(name)]
-        inside = [[_inside(table, name) for table in (self.old, self.now)] for name in same]
-        return _outermost([n for n, (a, b) in zip(same, inside, strict=True) if a == b])
+        touched = [*self.new, *self.changed, *self.gone]
+        owners = {name.rpartition(".")[0] for name in touched}
+        kept = [name for name in self.now if name in self.old and name not in touched]
+        return _outermost([name for name in kept if name not in owners])
 
     @property
     def gone(self) -> list[str]:
@@ -69,18 +72,14 @@ class Growth:
 
     def patch(self, name: str) -> str:
         """The difference of one definition, line by line, with two lines around each change."""
-        before, now = (self.old[name].text.splitlines(), self.now[name].text.splitlines())
+        before, now = self.old[name].text.splitlines(), self.now[name].text.splitlines()
         lines = list(difflib.unified_diff(before, now, lineterm="", n=2))[2:]
         return "\n".join(line for i, line in enumerate(lines) if i or not line.startswith("@@"))
-
-    def _equal(self, name: str) -> bool:
-        return self.old[name].code == self.now[name].code
 
 
 def definitions(source: str) -> dict[str, Definition]:
     """Definitions of a module by name, in order; the methods of a class follow it."""
-    tree = ast.parse(source)
-    return dict(_found(source, tree, ""))
+    return dict(_definitions(source, ast.parse(source), ""))
 
 
 def growth_of(course: Course, step: Step) -> Growth | None:
@@ -92,7 +91,15 @@ def growth_of(course: Course, step: Step) -> Growth | None:
     if before is None:
         return None
     growth = Growth(definitions(before.text), definitions(step.text), f"step {before.number}")
-    _verify_carried(step, growth, before)
+    for cell in step.cells:
+        held = definitions(cell.source) if "carried" in cell.tags and cell.kind == "code" else {}
+        for name, definition in held.items():
+            known = growth.old.get(name)
+            if known is None or known.code != definition.code:
+                how = "is not there" if known is None else "differs there"
+                said = f'a cell tagged "carried" holds {name}, which {how} ({before.path.name}); '
+                repair = "remove the tag, or carry it over as it was"
+                raise CourseError(said + repair, step.path, cell.line)
     return growth
 
 
@@ -113,22 +120,22 @@ def plain(growth: Growth | None) -> str:
     return head + "".join(f"\n{name}\n{growth.patch(name)}\n" for name in growth.changed)
 
 
-def _found(
+def _definitions(
     source: str, body: ast.Module | ast.ClassDef, prefix: str
 ) -> Iterator[tuple[str, Definition]]:
     methods = _methods_given_later(body)
     for node in body.body:
         if isinstance(node, ast.ClassDef):
-            yield prefix + node.name, _class_line(node)
-            yield from _found(source, node, f"{prefix}{node.name}.")
+            yield prefix + node.name, Definition(_code(node), _code(node))
+            yield from _definitions(source, node, f"{prefix}{node.name}.")
         elif isinstance(node, _FUNCTIONS):
             name = methods.get(node.name, prefix + node.name)
-            yield name, Definition(ast.unparse(_bare(node)), _text(source, node))
-        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            yield name, Definition(_code(node), _text(source, node))
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             name = ", ".join(ast.unparse(target) for target in targets)
             if name not in methods.values():
-                yield prefix + name, Definition(ast.unparse(node), _text(source, node))
+                yield prefix + name, Definition(_code(node), _text(source, node))
 
 
 def _methods_given_later(body: ast.Module | ast.ClassDef) -> dict[str, str]:
@@ -142,30 +149,20 @@ def _methods_given_later(body: ast.Module | ast.ClassDef) -> dict[str, str]:
     }
 
 
-def _class_line(node: ast.ClassDef) -> Definition:
-    """A class without what is inside: decorators, name, bases."""
-    bare = copy.copy(node)
-    bare.body = [ast.Pass()]
-    line = ast.unparse(bare).rsplit("\n", 1)[0]
-    return Definition(line, line)
-
-
-def _bare(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.FunctionDef | ast.AsyncFunctionDef:
-    if ast.get_docstring(node) is None:
-        return node
-    bare = copy.copy(node)
-    bare.body = node.body[1:] or [ast.Pass()]
-    return bare
+def _code(node: ast.stmt) -> str:
+    """Code without a docstring; of a class its line alone, with decorators and bases."""
+    bare: Any = copy.copy(node)
+    if isinstance(node, ast.ClassDef):
+        bare.body = []
+    elif isinstance(node, _FUNCTIONS) and ast.get_docstring(node) is not None:
+        bare.body = node.body[1:]
+    return ast.unparse(bare)
 
 
 def _text(source: str, node: ast.stmt) -> str:
     text = ast.get_source_segment(source, node, padded=True) or ast.unparse(node)
     lines = text.splitlines(keepends=True)
     return dedent("".join(line for line in lines if line.strip() not in (BEGIN, END)))
-
-
-def _inside(table: dict[str, Definition], name: str) -> dict[str, str]:
-    return {key: each.code for key, each in table.items() if key.startswith(f"{name}.")}
 
 
 def _outermost(names: list[str]) -> list[str]:
@@ -175,16 +172,3 @@ def _outermost(names: list[str]) -> list[str]:
 
 def _names(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names) or "—"
-
-
-def _verify_carried(step: Step, growth: Growth, before: Step) -> None:
-    for cell in step.cells:
-        if "carried" not in cell.tags or cell.kind != "code":
-            continue
-        for name, held in definitions(cell.source).items():
-            known = growth.old.get(name)
-            if known is None or known.code != held.code:
-                how = "is not there" if known is None else "differs there"
-                said = f'a cell tagged "carried" holds {name}, which {how} ({before.path.name}); '
-                repair = "remove the tag, or carry it over as it was"
-                raise CourseError(said + repair, step.path, cell.line)

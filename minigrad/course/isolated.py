@@ -9,17 +9,15 @@ what they execute has the rights of whoever starts it.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
-import shutil
 import stat
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,20 +40,30 @@ class Outcome:
     failure: str | None
 
 
-class Snapshot:
-    """Files as they were before anything was executed."""
+def run_all(
+    notebooks: Sequence[Notebook], course: Course, handed_in: Sequence[Path]
+) -> tuple[list[Outcome], list[Path]]:
+    """Execute notebooks, each alone; the outcomes, and the files that they changed and we put back.
 
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self.contents = {path: path.read_bytes() for path in paths}
+    Watched are the package, the steps of the course and what was handed in.
+    """
+    copied = {path: path.relative_to(_PACKAGE.parent) for path in _files(_PACKAGE)}
+    copied |= {path: Path("steps") / path.name for path in course.steps.glob("*.py")}
+    before = {path: path.read_bytes() for path in [*copied, *handed_in]}
+    copy = {place: before[path] for path, place in copied.items()}
+    outcomes = execute.side_by_side(lambda notebook: _run(notebook, copy), notebooks)
+    changed = [path for path, content in before.items() if _content(path) != content]
+    for path in changed:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        path.write_bytes(before[path])
+    return outcomes, changed
 
-    def restore(self) -> list[Path]:
-        """Put back what was changed since; the files that were."""
-        changed = [path for path, content in self.contents.items() if _content(path) != content]
-        for path in changed:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.unlink(missing_ok=True)
-            path.write_bytes(self.contents[path])
-        return changed
+
+def _files(package: Path) -> Iterator[Path]:
+    for path in sorted(package.rglob("*")):
+        if path.is_file() and not {"__pycache__", "shipped"} & {*path.relative_to(package).parts}:
+            yield path
 
 
 def _content(path: Path) -> bytes | None:
@@ -65,55 +73,18 @@ def _content(path: Path) -> bytes | None:
         return None
 
 
-def run_all(
-    notebooks: Sequence[Notebook],
-    course: Course,
-    handed_in: Sequence[Path],
-    done: Callable[[], object],
-) -> tuple[list[Outcome], list[Path]]:
-    """Execute notebooks, each alone; the outcomes, and the files that they changed and we put back.
-
-    Watched are the package, the steps of the course and what was handed in.
-    """
-    package = {path: Path("minigrad") / path.relative_to(_PACKAGE) for path in _files(_PACKAGE)}
-    steps = {path: Path("steps") / path.name for path in course.steps.glob("*.py")}
-    snapshot = Snapshot([*package, *steps, *handed_in])
-    copy = {place: snapshot.contents[path] for path, place in (package | steps).items()}
-
-    def one(notebook: Notebook) -> Outcome:
-        outcome = _run(notebook, copy)
-        done()
-        return outcome
-
-    with ThreadPoolExecutor(execute.KERNELS) as pool:
-        outcomes = list(pool.map(one, notebooks))
-    return outcomes, snapshot.restore()
-
-
-def _files(package: Path) -> Iterator[Path]:
-    for path in sorted(package.rglob("*")):
-        parts = path.relative_to(package).parts
-        if "__pycache__" not in parts and "shipped" not in parts and path.is_file():
-            yield path
-
-
-def _run(notebook: Notebook, copy: dict[Path, bytes]) -> Outcome:
-    folder = Path(tempfile.mkdtemp(prefix="minigrad-"))
-    try:
+async def _run(notebook: Notebook, copy: dict[Path, bytes]) -> Outcome:
+    with tempfile.TemporaryDirectory(prefix="minigrad-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
         for place, content in copy.items():
             (folder / place).parent.mkdir(parents=True, exist_ok=True)
             (folder / place).write_bytes(content)
         (folder / "tmp").mkdir()
         (folder / "notebook.json").write_text(json.dumps(notebook), encoding="utf-8")
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(filter(None, [str(folder), os.getenv("PYTHONPATH")])),
-            "TMPDIR": str(folder / "tmp"),
-        }
-        command = [sys.executable, "-m", f"{__package__}.isolated", str(folder)]
-        return _result(folder / _RESULT, _limited(command, folder, environment))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        path = os.pathsep.join(filter(None, [name, os.getenv("PYTHONPATH")]))
+        environment = {**os.environ, "PYTHONPATH": path, "TMPDIR": str(folder / "tmp")}
+        stopped = await _limited(["-m", f"{__package__}.isolated", name], folder, environment)
+        return _result(folder / _RESULT, stopped)
 
 
 def _result(path: Path, stopped: str | None) -> Outcome:
@@ -134,29 +105,30 @@ def _result(path: Path, stopped: str | None) -> Outcome:
 _NOT_A_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
-def _limited(command: list[str], folder: Path, environment: dict[str, str]) -> str | None:
-    """Run a command to its end, or to a limit: then the limit, in words."""
-    end = time.monotonic() + SECONDS
-    process = subprocess.Popen(
-        command,
+async def _limited(arguments: list[str], folder: Path, environment: dict[str, str]) -> str | None:
+    """Run this Python to its end, or to a limit: then the limit, in words."""
+    end, nothing = time.monotonic() + SECONDS, asyncio.subprocess.DEVNULL
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *arguments,
         cwd=folder,
         env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
         start_new_session=True,
+        stdin=nothing,
+        stdout=nothing,
+        stderr=nothing,
     )
     try:
-        while process.poll() is None:
+        while process.returncode is None:
             if time.monotonic() > end:
                 return f"stopped after {SECONDS:g} seconds"
             if (count := len(_family(environment))) > PROCESSES:
                 return f"stopped with {count} processes; {PROCESSES} are allowed"
-            time.sleep(0.3)
+            await asyncio.sleep(0.3)
         return None
     finally:
         _end(environment)
-        process.wait()
+        await process.wait()
 
 
 def _family(environment: dict[str, str]) -> set[Any]:

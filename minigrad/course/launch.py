@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -14,8 +13,7 @@ from . import progress
 from .execute import environment
 from .folder import Course, find_course, working_copy
 from .notebook import load_nbformat
-from .progress import here
-from .steps import CourseError
+from .steps import CourseError, need
 
 
 def open_course(options: Sequence[str]) -> int:
@@ -29,13 +27,12 @@ def open_course(options: Sequence[str]) -> int:
         raise CourseError("notebooks/start.ipynb is missing; make the notebooks: minigrad build")
     need("jupyterlab", "opening the course")
     _trust(course)
-    step = here(course)
     page, done = "start", progress.read(course.notebooks)["passed"]
-    if done and step is not None:
-        page = course.paths[step].stem
-        print(
-            f"{len(done)} exercises have passed; you are in step {step}, {course.step(step).title}"
-        )
+    number = progress.here(course)
+    if done and number is not None:
+        step = course.step(number)
+        page = step.name
+        print(f"{len(done)} exercises have passed; you are in step {number}, {step.title}")
     command = [
         sys.executable,
         "-m",
@@ -58,23 +55,14 @@ def _become(command: list[str], variables: dict[str, str]) -> int:
     return subprocess.run(command, env=variables, check=False).returncode
 
 
-def need(module: str, purpose: str, extra: str = "course") -> None:
-    """Raise CourseError, with advice, where a module is not installed."""
-    if importlib.util.find_spec(module) is None:
-        raise CourseError(f"{purpose} needs {module}: pip install 'minigrad[{extra}]'")
-
-
 def _trust(course: Course) -> None:
     """Sign the course's notebooks, so that JupyterLab shows the pictures they came with."""
     nbformat = load_nbformat()
     from nbformat.sign import NotebookNotary
 
     notary: Any = NotebookNotary()  # type: ignore[no-untyped-call]
-    names = ["start", *(path.stem for path in [*course.paths.values(), *course.pages])]
-    for name in names:
-        for path in (
-            course.notebooks / f"{name}.ipynb",
-            course.notebooks / "solved" / f"{name}.ipynb",
-        ):
-            if path.exists():
+    names = {path.stem for path in (course.start, *course.paths.values(), *course.pages)}
+    for folder in (course.notebooks, course.notebooks / "solved"):
+        for path in folder.glob("*.ipynb"):
+            if path.stem in names:
                 notary.sign(nbformat.read(path, as_version=4))

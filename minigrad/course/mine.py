@@ -51,13 +51,12 @@ def use_mine(module: ModuleType | None = None) -> None:
     replaced = []
     for id, source in ({} if OFF in os.environ else _parts()).items():
         cell = find_solution(id)
-        asked = {each.name: ast.dump(each) for each in _functions(cell.source if cell else "")}
+        asked = [ast.dump(each) for each in _functions(cell.source if cell else "")]
         for function in _functions(source):
-            name = function.name
-            if name in asked and _definition(namespace.get(name)) == asked[name]:
+            if _definition(namespace.get(function.name)) in asked:
                 tree = ast.Module([function], [])
                 exec(compile(tree, f"{FILE}, {id}", "exec"), namespace)
-                replaced.append(f"{name} ({id})")
+                replaced.append(f"{function.name} ({id})")
     print(f"yours: {', '.join(replaced)}" if replaced else "the engine here is ours so far")
 
 

@@ -14,6 +14,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterable
 from html import unescape
 from importlib import import_module
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,9 @@ def plain_text(text: str) -> str:
 
 def fingerprint(cells: Iterable[dict[str, Any]]) -> str:
     """A hash of what a learner can change: the sources of the cells; empty cells do not count."""
-    sources = [(cell["cell_type"], "".join(cell["source"]).strip()) for cell in cells]
-    kept = [pair for pair in sources if pair[1]]
-    return hashlib.sha256(json.dumps(kept).encode()).hexdigest()
+    sources = [(cell["cell_type"], cell["source"].strip()) for cell in cells]
+    filled = [pair for pair in sources if pair[1]]
+    return hashlib.sha256(json.dumps(filled).encode()).hexdigest()
 
 
 def is_changed(notebook: Notebook) -> bool:
@@ -76,7 +77,8 @@ def read(path: Path) -> Notebook:
         notebook = json.loads(path.read_text(encoding="utf-8-sig"))
         used = [notebook["metadata"].get("minigrad")]  # all that is read of it later
         for cell in notebook["cells"]:
-            used += [cell["cell_type"], "".join(cell["source"]), *cell["metadata"].get("tags", [])]
+            cell["source"] = "".join(cell["source"])  # in one piece
+            used += [cell["cell_type"], *cell["metadata"].get("tags", [])]
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise CourseError(
             f"not a notebook ({type(error).__name__}: {error}); move it away, or ask for it again",
@@ -90,16 +92,8 @@ def dumps(notebook: Notebook) -> str:
     from_dict = load_nbformat().from_dict
     from nbformat.v4.rwbase import split_lines
 
-    split = split_lines(from_dict(joined(notebook)))  # type: ignore[no-untyped-call]
+    split = split_lines(from_dict(notebook))  # type: ignore[no-untyped-call]
     return json.dumps(split, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
-
-
-def joined(notebook: Notebook) -> Notebook:
-    """A notebook as it stands in memory: sources in one piece."""
-    return {
-        **notebook,
-        "cells": [{**cell, "source": "".join(cell["source"])} for cell in notebook["cells"]],
-    }
 
 
 def differences(old: Notebook, new: Notebook) -> list[str]:
@@ -136,7 +130,7 @@ def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
 #: what is compared of a cell, in this order
 _PARTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "kind differs": lambda cell: cell["cell_type"],
-    "source differs": lambda cell: _text(cell["source"]),
+    "source differs": lambda cell: cell["source"],
     "metadata differ": lambda cell: json.dumps(cell["metadata"], sort_keys=True),
     "outputs differ": _outputs,
 }
@@ -197,11 +191,10 @@ def _flat(value: Any) -> list[str]:
 
 def _first(old: list[Any], new: list[Any]) -> str:
     """The first line that differs."""
-    for a, b in zip(old, new, strict=False):
-        if a != b:
-            return f"{_short(a)!r}, now {_short(b)!r}"
-    longer, word = (new, "now also") if len(new) > len(old) else (old, "no longer")
-    return f"{word} {_short(longer[min(len(old), len(new))])!r}"
+    before, now = next(pair for pair in zip_longest(old, new) if pair[0] != pair[1])
+    if before is None or now is None:
+        return f"now also {_short(now)!r}" if before is None else f"no longer {_short(before)!r}"
+    return f"{_short(before)!r}, now {_short(now)!r}"
 
 
 def _short(value: Any) -> str:

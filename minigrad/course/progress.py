@@ -56,17 +56,17 @@ class Here:
     """Where the learner is, in a notebook beside the file: a line with a link."""
 
     def __repr__(self) -> str:
-        beginning, folder = "No exercise has passed yet: begin with step 1.", Path()
         try:
             course = find_course()
+            done = [] if OFF in os.environ else read(Path())["passed"]
         except OSError:  # in a browser's tab that may keep nothing, no folder can be read
-            return beginning
-        if OFF in os.environ or not read(folder)["passed"]:
-            return beginning
-        done = f"{len(read(folder)['passed'])} exercises have passed."
-        if (number := here(course, folder)) is None:
-            return f"{done} Go on with [the capstone](capstone.ipynb)."
-        step = course.step(number)
-        return f"{done} Go on with [{number}. {step.title}]({step.name}.ipynb)."
+            done = []
+        if not done:
+            return "No exercise has passed yet: begin with step 1."
+        link = "[the capstone](capstone.ipynb)"
+        if number := here(course, Path()):
+            step = course.step(number)
+            link = f"[{number}. {step.title}]({step.name}.ipynb)"
+        return f"{len(done)} exercises have passed. Go on with {link}."
 
     _repr_markdown_ = __repr__

@@ -24,7 +24,7 @@ from minigrad import nets, static
 from minigrad.nets.backward import places
 
 from . import progress
-from .launch import need
+from .steps import need
 
 SECONDS = 180.0
 
@@ -37,19 +37,21 @@ class Question:
     right: str
     choices: tuple[str, ...] = ()
 
+    @property
+    def _lettered(self) -> dict[str, str]:
+        return dict(zip("abcdef", self.choices, strict=False))
+
     def __str__(self) -> str:
-        lettered = zip("abcdef", self.choices, strict=False)
-        return "\n".join([self.text, *(f"  {letter}  {choice}" for letter, choice in lettered)])
+        return "\n".join([self.text, *(f"  {a}  {choice}" for a, choice in self._lettered.items())])
 
     def is_right(self, said: str) -> bool:
         """Whether this is the answer: a number, a choice, or its letter."""
-        if not self.choices:
-            try:
-                return bool(np.isclose(float(said), float(self.right)))
-            except ValueError:
-                return False
-        lettered = dict(zip("abcdef", self.choices, strict=False))
-        return lettered.get(said.strip().lower(), said.strip()) == self.right
+        if self.choices:
+            return self._lettered.get(said.strip().lower(), said.strip()) == self.right
+        try:
+            return bool(np.isclose(float(said), float(self.right)))
+        except ValueError:
+            return False
 
 
 def _choice(text: str, right: str, others: Sequence[str], dice: random.Random) -> Question:
@@ -79,6 +81,14 @@ def _at(leaves: dict[str, Any]) -> str:
     return " and ".join(f"{name} = {leaf.item():g}" for name, leaf in leaves.items())
 
 
+def _backward(function: Callable[..., Any], parameters: Sequence[str]) -> list[Any]:
+    """The operators of the backward part of a program that sums what a function gives."""
+    with static.program_guard(static.Program()) as program:
+        y = function(*(static.parameter(name, np.full(2, 0.5)) for name in parameters))
+        static.append_backward(mg.sum(y))
+    return [op for op in program.global_block().ops if op.role == "backward"]
+
+
 def how_far_to_move(dice: random.Random) -> Question:
     x, n = dice.randint(2, 5), dice.randint(3, 5)
     box = mg.tensor(float(x), requires_grad=True)
@@ -104,13 +114,17 @@ def slope_of_a_chain(dice: random.Random) -> Question:
     return Question(f"y = {text}. What is the gradient of x at {x.item():g}?", f"{slope:g}")
 
 
+def _through(types: Sequence[str], x: Any) -> Any:
+    """What functions make of x, one after the other."""
+    for type in types:
+        x = getattr(mg, type)(x)
+    return x
+
+
 def _chain(dice: random.Random) -> tuple[str, list[str], list[str]]:
     """A chain in words, its functions, and who is met on the way back; the leaf is None."""
     names = dice.sample(["exp", "sin", "cos", "tanh", "sigmoid"], 4)
-    y: Any = mg.tensor(0.5, requires_grad=True)
-    for name in names:
-        y = getattr(mg, name)(y)
-    node, met = y.grad_fn, []
+    node, met = _through(names, mg.tensor(0.5, requires_grad=True)).grad_fn, []
     while node.next_functions:
         met.append(node.name().removesuffix("Backward0").lower())
         node = node.next_functions[0][0]
@@ -139,14 +153,14 @@ def used_twice(dice: random.Random) -> Question:
 
 def waits_for(dice: random.Random) -> Question:
     uses = dice.randint(2, 5)
-    with static.program_guard(static.Program()) as program:
-        x = static.parameter("x", np.ones(1))
+
+    def used(x: Any) -> Any:
         a = x * 2.0
-        terms = [a * float(k) for k in range(uses)]
-        static.append_backward(mg.sum(sum(terms[1:], terms[0])))
-    sums = [op for op in program.global_block().ops if op.type == "sum"]
+        return sum((a * float(k) for k in range(1, uses)), a)
+
+    [op] = [op for op in _backward(used, "x") if op.type == "sum"]
     text = f"a = 2 * x is used by {uses} functions. How many gradients must arrive before its own runs?"
-    return Question(text, str(len(sums[0].input_names)))
+    return Question(text, str(len(op.input_names)))
 
 
 def not_recorded(dice: random.Random) -> Question:
@@ -220,14 +234,10 @@ def second_derivative(dice: random.Random) -> Question:
 
 def slots_of_a_grad_op(dice: random.Random) -> Question:
     type = dice.choice(["mul", "exp", "add", "tanh", "log"])
-    with static.program_guard(static.Program()) as program:
-        a, b = (static.parameter(name, np.ones(2)) for name in "ab")
-        out = getattr(mg, type)(a, b) if type in ("mul", "add") else getattr(mg, type)(a)
-        static.append_backward(mg.sum(out))
-    op = next(op for op in program.global_block().ops if op.type == f"{type}_grad")
-    right = ", ".join(op.inputs)
+    backward = _backward(getattr(mg, type), "xy" if type in ("mul", "add") else "x")
+    [op] = [op for op in backward if op.type == f"{type}_grad"]
     others = ["out_grad", "x, out_grad", "out, out_grad", "x, y, out_grad", "x, out, out_grad"]
-    return _choice(f"Which slots does {type}_grad read?", right, others, dice)
+    return _choice(f"Which slots does {type}_grad read?", ", ".join(op.inputs), others, dice)
 
 
 def left_of_a_network(dice: random.Random) -> Question:
@@ -251,21 +261,14 @@ def left_of_a_network(dice: random.Random) -> Question:
     return _choice(asked, left(no_grad), [left(each) for each in cases], dice)
 
 
-def _program(dice: random.Random, uses: int) -> tuple[Any, list[Any]]:
-    """A program that multiplies `uses` inputs by one parameter, and the operators of its backward."""
-    with static.program_guard(static.Program()) as program:
-        w = static.parameter("w", np.ones(3))
-        parts = [static.data(f"x{k}", [3]) * w for k in range(uses)]
-        if dice.random() < 0.5:
-            parts[0] = mg.exp(parts[0])
-        static.append_backward(mg.sum(sum(parts[1:], parts[0])))
-    return program, [op for op in program.global_block().ops if op.role == "backward"]
-
-
 def parts_of_a_sum(dice: random.Random) -> Question:
     uses = dice.randint(2, 6)
-    _, backward = _program(dice, uses)
-    [op] = [op for op in backward if op.type == "sum"]
+
+    def shared(w: Any) -> Any:
+        first, *others = (static.data(f"x{k}", [2]) * w for k in range(uses))
+        return sum(others, first)
+
+    [op] = [op for op in _backward(shared, "w") if op.type == "sum"]
     text = f"{uses} products share w. How many names does the sum of w@GRAD read?"
     return Question(text, str(len(op.input_names)))
 
@@ -281,34 +284,38 @@ def back_through_time(dice: random.Random) -> Question:
 
 
 def last_appended(dice: random.Random) -> Question:
-    program, backward = _program(dice, uses=1)
-    forward = [op.type for op in program.global_block().ops if op.role == "forward"]
-    text = f"The operators {', '.join(forward)} write the loss. Which grad op is appended last?"
-    return _choice(text, backward[-1].type, [f"{each}_grad" for each in [*forward, "add"]], dice)
+    middle = dice.sample(["exp", "tanh", "sin"], dice.randint(0, 2))
+
+    def model(w: Any) -> Any:
+        return _through(middle, static.data("x", [2]) * w)
+
+    types = ["mul", *middle, "reduce_sum"]
+    text = f"The operators {', '.join(types)} write the loss. Which grad op is appended last?"
+    others = [f"{type}_grad" for type in [*types, "add"]]
+    return _choice(text, _backward(model, "w")[-1].type, others, dice)
 
 
 def what_is_pruned(dice: random.Random) -> Question:
     middle = dice.choice(["exp", "tanh", "sin"])
 
-    def backward(*no_grad: str) -> list[str]:
-        with static.program_guard(static.Program()) as program:
-            x, w, v = (static.parameter(name, np.ones(2)) for name in "xwv")
+    def types(no_grad: str) -> Counter[str]:
+        def model(x: Any, w: Any, v: Any) -> Any:
             a = x * w
             b = getattr(mg, middle)(a)
-            names = {"a": a.name, "b": b.name, "w": w.name, "v": v.name}
-            static.append_backward(mg.sum(b * v), no_grad_set={names[each] for each in no_grad})
-        return [op.type for op in program.global_block().ops if op.role == "backward"]
+            for name, value in (("a", a), ("b", b), ("w", w), ("v", v)):
+                value.stop_gradient = name in no_grad
+            return b * v
 
-    every = backward()
+        return Counter(op.type for op in _backward(model, "xwv"))
 
-    def gone(*no_grad: str) -> str:
-        return ", ".join((Counter(every) - Counter(backward(*no_grad))).elements()) or "none"
+    def gone(no_grad: str) -> str:
+        return ", ".join((types("") - types(no_grad)).elements()) or "none"
 
-    cases = [("a",), ("b",), ("w",), ("v",), ("b", "v")]
+    cases = ["a", "b", "w", "v", "bv"]
     no_grad = dice.choice(cases)
     text = f"a = x * w, b = {middle}(a), loss = sum(b * v). Which grad ops does no_grad_set"
     asked = f"{text} = {{{', '.join(no_grad)}}} take away?"
-    return _choice(asked, gone(*no_grad), [gone(*each) for each in cases], dice)
+    return _choice(asked, gone(no_grad), [gone(each) for each in cases], dice)
 
 
 def gradient_through_a_loop(dice: random.Random) -> Question:
@@ -324,19 +331,11 @@ def gradient_through_a_loop(dice: random.Random) -> Question:
 def by_another_name(dice: random.Random) -> Question:
     types = dice.sample(["exp", "sin", "tanh", "sqrt", "log"], 3)
     node_of = dice.choice(types)
-
-    def model(x: Any) -> Any:
-        for type in types:
-            x = getattr(mg, type)(x)
-        return x
-
-    with static.program_guard(static.Program()) as program:
-        static.append_backward(mg.sum(model(static.parameter("x", np.full(2, 0.5)))))
-    grad_ops = [op for op in program.global_block().ops if op.type.endswith("_grad")]
-    right = next(str(op) for op in grad_ops if op.type == f"{node_of}_grad")
+    backward = _backward(lambda x: _through(types, x), "x")
+    lines = {op.type: str(op) for op in backward if op.type.endswith("_grad")}
     text = f"x goes through {', '.join(types)}. Which line does what the node"
     asked = f"{text} {node_of.title()}Backward0 does?"
-    return _choice(asked, right, [str(op) for op in grad_ops], dice)
+    return _choice(asked, lines[f"{node_of}_grad"], [*lines.values()], dice)
 
 
 #: the functions above by name: the first belongs to step 1, and so on
@@ -383,10 +382,9 @@ def why(said: object) -> None:
 
 def due(cards: dict[str, Any], last: int, now: datetime) -> list[str]:
     """The kinds to ask now: those whose day has come, oldest first, then new ones."""
-    times = {
-        name: datetime.fromisoformat(cards[name]["due"]) for name in kinds(last) if name in cards
-    }
-    ready = sorted((name for name in times if times[name] <= now), key=lambda name: times[name])
+    known = [name for name in kinds(last) if name in cards]
+    times = {name: datetime.fromisoformat(cards[name]["due"]) for name in known}
+    ready = sorted((name for name in known if times[name] <= now), key=times.__getitem__)
     return [*ready, *(name for name in kinds(last) if name not in times)]
 
 

@@ -31,9 +31,8 @@ from typing import Any
 
 import minigrad as mg
 
-from .folder import Course
-from .launch import need
-from .steps import CourseError
+from .folder import UNWANTED, Course, verify_empty
+from .steps import CourseError, need
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PYODIDE = "0.27.7"
@@ -76,8 +75,7 @@ def build(
     Raises CourseError where the folder holds anything, or something the site needs cannot be had:
     then nothing is left behind.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise CourseError(f"{folder} is not empty; name a new folder: minigrad site FOLDER")
+    verify_empty(folder, "site")
     if docs is not None and not (docs / "index.html").is_file():
         raise CourseError(f"{docs} holds no index.html; make the pages first, with sphinx-build")
     need("jupyterlite_pyodide_kernel", "making the site", extra="site")
@@ -175,8 +173,7 @@ def _sha256(path: Path) -> str:
 
 def _lite(course: Course, work: Path, closed: bool) -> Path:
     """JupyterLite with the course's notebooks; ``closed`` lets a kernel ask no package index."""
-    unwanted = shutil.ignore_patterns("__pycache__", ".*", "*.fresh.ipynb")
-    shutil.copytree(course.notebooks, work / "contents", ignore=unwanted)
+    shutil.copytree(course.notebooks, work / "contents", ignore=UNWANTED)
     extensions = Path(sys.prefix) / "share" / "jupyter" / "labextensions"
     options = {
         "apps": ["lab"],

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from .folder import Course, shipped
@@ -104,12 +105,9 @@ def solve(cell: Cell, namespace: Namespace, mistake: Mistake | None = None) -> t
 
 def _mistaken(cell: Cell, mistake: Mistake) -> str:
     if not mistake.old:
-        whole = rf"(?s)(?<={BEGIN}\n).*?(?=\n *{END})"
-        indent = re.search(rf"^( *){BEGIN}", cell.source, re.M)
-        lines = [
-            (indent[1] if indent else "") + line for line in mistake.new.strip("\n").split("\n")
-        ]
-        return re.sub(whole, lambda _: "\n".join(lines), cell.source, count=1)
+        whole = rf"(?s)( *){BEGIN}\n.*?\n *{END}"
+        new = mistake.new.strip("\n")
+        return re.sub(whole, lambda found: indent(new, found[1]), cell.source, count=1)
     if mistake.old not in cell.source:
         raise ValueError(f"the solution of {cell.exercise} does not contain {mistake.old!r}")
     return cell.source.replace(mistake.old, mistake.new, 1)
@@ -118,23 +116,18 @@ def _mistaken(cell: Cell, mistake: Mistake) -> str:
 @contextmanager
 def restored(namespace: Namespace) -> Iterator[None]:
     """Take back what is defined meanwhile: names, and what stands in dictionaries and classes."""
-    before = dict(namespace)
-    tables = [(each, dict(each)) for each in before.values() if isinstance(each, dict)]
-    classes = [
-        (each, dict(vars(each)))
-        for each in before.values()
-        if isinstance(each, type) and each.__module__ == namespace.get("__name__")
-    ]
+    values = list(namespace.values())
+    tables = [(each, dict(each)) for each in values if isinstance(each, dict)]
+    own = [each for each in values if getattr(each, "__module__", "") == namespace.get("__name__")]
+    classes = [(each, dict(vars(each))) for each in own if isinstance(each, type)]
+    tables.append((namespace, dict(namespace)))
     try:
         yield
     finally:
-        for name in set(namespace) - set(before):
-            del namespace[name]
-        namespace.update(before)
         for table, content in tables:
-            if table is not namespace and table != content:
-                table.clear()
-                table.update(content)
+            for name in set(table) - set(content):
+                del table[name]
+            table.update(content)
         for each, attributes in classes:
             for name, value in attributes.items():
                 if vars(each).get(name) is not value:

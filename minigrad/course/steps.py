@@ -8,6 +8,7 @@ tagged ``engine`` is a part of the engine and an exercise at once: its check alo
 from __future__ import annotations
 
 import ast
+import importlib.util
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -50,6 +51,12 @@ class CourseError(Exception):
         place = "" if path is None else f"{_near(path)}{at}: "
         super().__init__(place + message)
         self.path, self.line = path, line
+
+
+def need(module: str, purpose: str, extra: str = "course") -> None:
+    """Raise CourseError, with advice, where a module is not installed."""
+    if importlib.util.find_spec(module) is None:
+        raise CourseError(f"{purpose} needs {module}: pip install 'minigrad[{extra}]'")
 
 
 def _near(path: Path) -> Path:
@@ -138,103 +145,86 @@ def read_step(path: Path) -> Step:
     text = path.read_text(encoding="utf-8")
     try:
         ast.parse(text)
+        cells = tuple(_cells(text))
+        _verify(cells, FILE.fullmatch(path.name))
     except SyntaxError as error:
         raise CourseError(f"not Python: {error.msg}", path, error.lineno) from None
-    cells = tuple(_cells(path, text))
-    _verify(path, cells)
+    except CourseError as error:
+        raise CourseError(str(error), path, error.line) from None
     return Step(path, text, cells)
 
 
-def _cells(path: Path, text: str) -> Iterator[Cell]:
-    header: tuple[str, tuple[str, ...]] | None = None
-    lines: list[str] = []
-    begun = 1
-    for number, line in enumerate([*text.splitlines(), "# %%"], 1):
-        if not line.startswith("# %%"):
-            lines.append(line)
-            continue
-        if header is not None:
-            yield _cell(path, *header, lines, begun)
-        elif any(each.strip() and not each.startswith("#") for each in lines):
-            raise CourseError("code before the first '# %%'; begin the file with a cell", path, 1)
-        header, lines, begun = _header(path, line, number), [], number + 1
+def _cells(text: str) -> Iterator[Cell]:
+    markers = list(re.finditer(r"^# %%.*$", text, re.M))
+    ends = [*(marker.start() for marker in markers), len(text)]
+    if any(line.strip() and line[0] != "#" for line in text[: ends[0]].splitlines()):
+        raise CourseError("code before the first '# %%'; begin the file with a cell", line=1)
+    for marker, end in zip(markers, ends[1:], strict=True):
+        number = text.count("\n", 0, marker.start()) + 1
+        kind, tags = _header(marker[0], number)
+        body = text[marker.end() : end]
+        number += body[: len(body) - len(body.lstrip())].count("\n")
+        lines = body.strip().splitlines()
+        if kind == "markdown" or "active-ipynb" in tags:
+            lines = [_uncommented(line, at) for at, line in enumerate(lines, number)]
+        if "engine" in tags:
+            lines = [line.removeprefix("# ") if line[:8] == "# check(" else line for line in lines]
+        yield Cell(kind, "\n".join(lines), tags, number)
 
 
-def _header(path: Path, line: str, number: int) -> tuple[str, tuple[str, ...]]:
-    match = _MARKER.fullmatch(line)
+def _header(marker: str, number: int) -> tuple[str, tuple[str, ...]]:
+    match = _MARKER.fullmatch(marker)
     if not match:
-        raise CourseError(
-            f"cannot read the cell marker {line!r}; write '# %% [markdown] tags=[\"a\"]'",
-            path,
-            number,
-        )
+        advice = "write '# %% [markdown] tags=[\"a\"]'"
+        raise CourseError(f"cannot read the cell marker {marker!r}; {advice}", line=number)
     try:
         tags = json.loads(match["tags"].split("=", 1)[1]) if match["tags"] else []
     except json.JSONDecodeError:
-        raise CourseError(
-            f"tags are a list in double quotes, not {match['tags'].strip()}", path, number
-        ) from None
+        said = f"tags are a list in double quotes, not {match['tags'].strip()}"
+        raise CourseError(said, line=number) from None
     for tag in tags:
         if tag not in TAGS and not _EXERCISE.fullmatch(tag):
-            raise CourseError(
-                f"unknown tag {tag!r}; known: {', '.join(sorted(TAGS))}, ex-3a", path, number
-            )
+            known = ", ".join(sorted(TAGS))
+            raise CourseError(f"unknown tag {tag!r}; known: {known}, ex-3a", line=number)
     return ("markdown" if match["kind"] else "code"), tuple(tags)
 
 
-def _cell(path: Path, kind: str, tags: tuple[str, ...], lines: list[str], begun: int) -> Cell:
-    while lines and not lines[0].strip():
-        lines, begun = lines[1:], begun + 1
-    while lines and not lines[-1].strip():
-        lines = lines[:-1]
-    if kind == "markdown" or "active-ipynb" in tags:
-        lines = [_uncommented(path, line, number) for number, line in enumerate(lines, begun)]
-    if "engine" in tags:
-        lines = [line.removeprefix("# ") if line.startswith("# check(") else line for line in lines]
-    return Cell(kind, "\n".join(lines), tags, begun)
+def _uncommented(line: str, number: int) -> str:
+    if line.strip() and not line.startswith("#"):
+        said = "must start with '# ': this cell is active in the notebook only"
+        raise CourseError(f"{line.strip()!r} {said}", line=number)
+    return line.removeprefix("#").removeprefix(" ")
 
 
-def _uncommented(path: Path, line: str, number: int) -> str:
-    if not line.strip():
-        return ""
-    if not line.startswith("#"):
-        raise CourseError(
-            f"{line.strip()!r} must start with '# ': this cell is active in the notebook only",
-            path,
-            number,
-        )
-    return line[2:] if line.startswith("# ") else line[1:]
-
-
-def _verify(path: Path, cells: Iterable[Cell]) -> None:
+def _verify(cells: Iterable[Cell], file: re.Match[str] | None) -> None:
     seen: dict[str, int] = {}
-    number = FILE.fullmatch(path.name)
     for cell in cells:
-        _verify_markers(path, cell)
+        _verify_markers(cell)
         id, said = cell.exercise, ""
         if id is None:
             if "exercise" in cell.tags:
                 said = 'an exercise needs its id among the tags: "ex-3a"'
-        elif id in seen:
+        elif seen.setdefault(id, cell.line) != cell.line:
             said = f"exercise {id} stands already in line {seen[id]}; give one another letter"
-        elif number and int(id[:-1]) != int(number[1]):
-            said = f"exercise {id} belongs to step {id[:-1]}; call it {int(number[1])}a, …"
+        elif file and int(id[:-1]) != int(file[1]):
+            said = f"exercise {id} belongs to step {id[:-1]}; call it {int(file[1])}a, …"
         elif BEGIN not in cell.source:
             said = f"exercise {id} has no {BEGIN!r}; put it above its solution"
         elif not re.search(rf"""\bcheck\(["']{id}["']""", cell.source):
             said = f'exercise {id} never calls check("{id}", …); end the cell with it'
         if said:
-            raise CourseError(said, path, cell.line)
-        seen |= {id: cell.line} if id else {}
+            raise CourseError(said, line=cell.line)
 
 
-def _verify_markers(path: Path, cell: Cell) -> None:
+def _verify_markers(cell: Cell) -> None:
     numbered = enumerate(cell.source.splitlines(), cell.line)
-    marks = [(number, line.strip()) for number, line in numbered if line.strip() in (BEGIN, END)]
+    marks = [(line.strip(), number) for number, line in numbered if line.strip() in (BEGIN, END)]
     if marks and "exercise" not in cell.tags:
-        said = f'{marks[0][1]!r} outside an exercise; add the tags "exercise", "ex-…"'
-        raise CourseError(said, path, marks[0][0])
-    for k, (number, mark) in enumerate(marks):
-        follows = marks[k + 1][1] if k + 1 < len(marks) else ""
-        if mark != (BEGIN, END)[k % 2] or (mark == BEGIN and follows == ""):
-            raise CourseError(f"{mark!r} alone: {BEGIN!r} and {END!r} stand in pairs", path, number)
+        mark, number = marks[0]
+        said = f'{mark!r} outside an exercise; add the tags "exercise", "ex-…"'
+        raise CourseError(said, line=number)
+    for k, (mark, number) in enumerate(marks):
+        last = k + 1 == len(marks)
+        if mark != (BEGIN, END)[k % 2] or (mark == BEGIN and last):
+            said = f"{mark!r} alone: {BEGIN!r} and {END!r} stand in pairs"
+            raise CourseError(said, line=number)

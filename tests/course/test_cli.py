@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -173,7 +174,7 @@ def test_a_folder_with_somebodys_work_is_left_alone(installed, capsys):
 def test_a_missing_jupyterlab_is_said_with_the_repair(course, monkeypatch, capsys):
     course.notebooks.mkdir()
     (course.notebooks / "start.ipynb").write_text("{}")
-    monkeypatch.setattr(launch.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert main([]) == 2
     assert (
         "opening the course needs jupyterlab: pip install 'minigrad[course]'"
