@@ -94,18 +94,11 @@ def table(verdicts: Mapping[str, Mapping[str, str]], exercises: Sequence[str]) -
     bo    ✗   ·   0 of 2
           1   1
     """
-    gap = [max(len(e), 2) for e in exercises]
-
-    def line(label: str, cells: Sequence[str], end: str = "") -> str:
-        row = "  ".join(c.ljust(w) for c, w in zip(cells, gap, strict=True))
-        return f"{label.ljust(wide)}  {row}  {end}".rstrip()
-
-    wide = max((len(printable(learner)) for learner in verdicts), default=0)
-    lines = [line("", exercises)]
-    passed = dict.fromkeys(exercises, 0)
+    rows = [["", *exercises, ""]]
     for learner, said in verdicts.items():
-        marks = [said.get(e, NOTHING)[:1] for e in exercises]
-        for e, mark in zip(exercises, marks, strict=True):
-            passed[e] += mark == PASSED
-        lines.append(line(printable(learner), marks, f"{marks.count(PASSED)} of {len(marks)}"))
-    return [*lines, line("", [str(n) for n in passed.values()])]
+        marks = [said.get(exercise, NOTHING)[:1] for exercise in exercises]
+        rows.append([printable(learner), *marks, f"{marks.count(PASSED)} of {len(marks)}"])
+    columns = list(zip(*rows, strict=True))
+    passed = [str(column.count(PASSED)) for column in columns[1:-1]]
+    widths = [max(map(len, column)) for column in columns]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in [*rows, ["", *passed, ""]]]

@@ -22,6 +22,7 @@ from .steps import CourseError, Step
 
 _STEPS = "steps: 3, a range 1-4, or start; default: all"
 _GREEN, _RED, _BLUE = "32", "31", "36"
+_COLOURS = {"✓": _GREEN, "✗": _RED, "+": _GREEN, "-": _RED, "@": _BLUE}
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def check(options: argparse.Namespace) -> int:
         verdicts = execute.verdicts(ran.notebook)
         for id in target.step.exercises:
             line = classroom.printable(verdicts.get(id, f"✗ {id}: its check did not run"))
-            print(_coloured(line, {"✓": _GREEN, "✗": _RED}.get(line[0], "")))
+            _show(line)
             lines.append(line)
         if ran.failure:
             print(f"  {target.label}, {classroom.printable(str(ran.failure))}")
@@ -178,7 +179,7 @@ def diff(options: argparse.Namespace) -> int:
     grown = growth.Growth(growth.definitions(before.text), growth.definitions(after.text))
     print(f"{before.name} → {after.name}")
     for line in growth.plain(grown).splitlines():
-        print(_coloured(line, {"+": _GREEN, "-": _RED, "@": _BLUE}.get(line[:1], "")))
+        _show(line)
     return 0
 
 
@@ -217,9 +218,11 @@ def _compare(target: Target, fresh: Notebook) -> int:
     return int(bool(lines))
 
 
-def _coloured(text: str, colour: str) -> str:
+def _show(line: str) -> None:
+    """Print a line, on a terminal in the colour of the sign that it begins with."""
+    colour = _COLOURS.get(line[:1])
     plain = not colour or not sys.stdout.isatty() or "NO_COLOR" in os.environ
-    return text if plain else f"\x1b[{colour}m{text}\x1b[0m"
+    print(line if plain else f"\x1b[{colour}m{line}\x1b[0m")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

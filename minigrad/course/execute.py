@@ -205,11 +205,16 @@ def _clean(text: str, root: Path) -> str:
     return _PATH.sub("", text)
 
 
+def in_front(variable: str, *paths: Path) -> str:
+    """A list of paths from the environment, with others in front."""
+    listed = [*map(str, paths), os.environ.get(variable, "")]
+    return os.pathsep.join(filter(None, listed))
+
+
 def environment(root: Path) -> dict[str, str]:
     """What kernels are started with: the steps importable, no debugger's advice on stderr."""
-    path = [str(root), str(shipped()), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(path),
+        "PYTHONPATH": in_front("PYTHONPATH", root, shipped()),
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }

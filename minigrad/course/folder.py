@@ -61,6 +61,10 @@ class Course:
         return paths
 
     @property
+    def _numbers(self) -> str:
+        return f"{min(self.paths)}-{max(self.paths)}" if self.paths else "no steps"
+
+    @property
     def start(self) -> Path:
         """The literate file of the start page."""
         return self.steps / "start.py"
@@ -74,7 +78,7 @@ class Course:
     def step(self, number: int) -> Step:
         """Read one step.  Raises CourseError when there is no such step."""
         if number not in self.paths:
-            raise CourseError(f"no step {number}; the course has {spans(self.paths)}")
+            raise CourseError(f"no step {number}; the course has {self._numbers}")
         return read_step(self.paths[number])
 
     def before(self, number: int) -> Step | None:
@@ -98,25 +102,10 @@ class Course:
             else:
                 named = [path for path in every if stem in (path.stem, path.stem[:6])]
             if not named:
-                advice = f"a number, a range (1-4) or start; the course has {spans(self.paths)}"
+                advice = f"a number, a range (1-4) or start; the course has {self._numbers}"
                 raise CourseError(f"{word!r} names no step; write {advice}")
             chosen += named
         return [read_step(path) for path in chosen or every]
-
-
-def spans(numbers: Iterable[int]) -> str:
-    """Numbers in words: ``1-4, 6``.
-
-    >>> spans([1, 2, 3, 6])
-    '1-3, 6'
-    """
-    groups: list[list[int]] = []
-    for n in sorted(numbers):
-        if groups and n == groups[-1][-1] + 1:
-            groups[-1].append(n)
-        else:
-            groups.append([n])
-    return ", ".join(f"{g[0]}-{g[-1]}" if len(g) > 1 else str(g[0]) for g in groups) or "no steps"
 
 
 def find_course(beginning: Path | None = None) -> Course:

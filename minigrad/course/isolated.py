@@ -81,7 +81,7 @@ async def _run(notebook: Notebook, copy: dict[Path, bytes]) -> Outcome:
             (folder / place).write_bytes(content)
         (folder / "tmp").mkdir()
         (folder / "notebook.json").write_text(json.dumps(notebook), encoding="utf-8")
-        path = os.pathsep.join(filter(None, [name, os.getenv("PYTHONPATH")]))
+        path = execute.in_front("PYTHONPATH", folder)
         environment = {**os.environ, "PYTHONPATH": path, "TMPDIR": str(folder / "tmp")}
         stopped = await _limited(["-m", f"{__package__}.isolated", name], folder, environment)
         return _result(folder / _RESULT, stopped)

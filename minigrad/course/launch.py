@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from . import progress
-from .execute import environment
+from .execute import environment, in_front
 from .folder import Course, find_course, working_copy
 from .notebook import load_nbformat
 from .steps import CourseError, need
@@ -42,9 +42,9 @@ def open_course(options: Sequence[str]) -> int:
         *(["--allow-root"] if os.name == "posix" and os.geteuid() == 0 else []),  # in containers
         *options,
     ]
-    quiet = [str(Path(__file__).parent / "jupyter")]  # JupyterLab asks nothing about its news
-    paths = [*quiet, *filter(None, [os.environ.get("JUPYTER_CONFIG_PATH")])]
-    variables = environment(course.root) | {"JUPYTER_CONFIG_PATH": os.pathsep.join(paths)}
+    variables = environment(course.root)
+    quiet = Path(__file__).parent / "jupyter"  # JupyterLab asks nothing about its news
+    variables["JUPYTER_CONFIG_PATH"] = in_front("JUPYTER_CONFIG_PATH", quiet)
     return _become(command, variables)
 
 

@@ -81,8 +81,8 @@ def _parts() -> Namespace:
     """What the file holds, by exercise."""
     path = Path(FILE)
     text = path.read_text(encoding="utf-8") if path.exists() else ""
-    pieces = re.split(r"(?m)^# %% (\d+[a-z])\n", text)
-    return dict(zip(pieces[1::2], (each.strip() + "\n" for each in pieces[2::2]), strict=True))
+    parts = re.findall(r"^# %% (\d+[a-z])\n(.*?)(?=^# %% |\Z)", text, re.M | re.S)
+    return {id: source.strip() + "\n" for id, source in parts}
 
 
 def _place(id: str) -> tuple[int, str]:

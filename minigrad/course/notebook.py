@@ -11,7 +11,7 @@ import json
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from html import unescape
 from importlib import import_module
 from itertools import zip_longest
@@ -100,8 +100,23 @@ def differences(old: Notebook, new: Notebook) -> list[str]:
     """What differs, one line per cell; empty when both say the same."""
     if len(old["cells"]) != len(new["cells"]):
         return [f"{len(old['cells'])} cells, now {len(new['cells'])}"]
-    pairs = enumerate(zip(old["cells"], new["cells"], strict=True))
-    return [f"cell {number}: {said}" for number, (a, b) in pairs if (said := _difference(a, b))]
+    lines = []
+    for number, cells in enumerate(zip(old["cells"], new["cells"], strict=True)):
+        before, now = map(_facts, cells)
+        part = next((part for part in before if before[part] != now[part]), None)
+        if part is not None:
+            lines.append(f"cell {number}: its {part}: {_first(before[part], now[part])}")
+    return lines
+
+
+def _facts(cell: dict[str, Any]) -> dict[str, list[str]]:
+    """What is compared of a cell, line by line, in this order."""
+    return {
+        "kind differs": [cell["cell_type"]],
+        "source differs": cell["source"].splitlines(),
+        "metadata differ": [json.dumps(cell["metadata"], sort_keys=True)],
+        "outputs differ": _flat(_outputs(cell)),
+    }
 
 
 def _outputs(cell: dict[str, Any]) -> list[Any]:
@@ -114,26 +129,13 @@ def _outputs(cell: dict[str, Any]) -> list[Any]:
 def svg_facts(svg: str) -> list[str]:
     """What a picture says whatever its layout: its groups with their texts; else all its texts."""
     root = ElementTree.fromstring(svg[svg.index("<svg") :])
-    groups = [group for group in root.iterfind(".//{*}g") if _graph_part(group)]
-    said = [f"{group.get('class')} {_title(group)}: {_texts(group)}" for group in groups]
-    return sorted(said) or [_texts(root)]
-
-
-def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
-    for part, say in _PARTS.items():
-        before, now = _flat(say(old)), _flat(say(new))
-        if before != now:
-            return f"its {part}: {_first(before, now)}"
-    return ""
-
-
-#: what is compared of a cell, in this order
-_PARTS: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "kind differs": lambda cell: cell["cell_type"],
-    "source differs": lambda cell: cell["source"],
-    "metadata differ": lambda cell: json.dumps(cell["metadata"], sort_keys=True),
-    "outputs differ": _outputs,
-}
+    facts = []
+    for group in root.iterfind(".//{*}g"):
+        kinds = group.get("class") or ""
+        if {"node", "edge", "cluster"} & set(kinds.split()):
+            title = group.findtext("{*}title") or ""
+            facts.append(f"{kinds} {title}: {_texts(group)}")
+    return sorted(facts) or [_texts(root)]
 
 
 def _output_facts(output: dict[str, Any]) -> Any:
@@ -162,14 +164,6 @@ def _data_facts(mime: str, value: Any) -> Any:
 
 def _svg_in_html(html: str) -> str:
     return re.sub(r"<svg.*?</svg>", lambda match: repr(svg_facts(match[0])), html, flags=re.S)
-
-
-def _graph_part(group: ElementTree.Element) -> bool:
-    return bool({"node", "edge", "cluster"} & set((group.get("class") or "").split()))
-
-
-def _title(group: ElementTree.Element) -> str:
-    return group.findtext("{*}title") or ""
 
 
 def _texts(element: ElementTree.Element) -> str:

@@ -183,7 +183,8 @@ _RULES = {
 
 
 def which_rule_passes(dice: random.Random) -> Question:
-    formula, (x, y) = dice.choice(list(_RULES)), dice.sample(range(2, 7), 2)
+    formula = dice.choice(list(_RULES))
+    x, y = dice.sample(range(2, 7), 2)
     leaves = {"x": mg.tensor(float(x)), "y": mg.tensor(float(y), requires_grad=True)}
     slope = 7 * _slope(eval(formula, dict(leaves)), leaves["y"]).item()
     numbers = {"x": x, "y": y, "gy": 7}
@@ -226,7 +227,8 @@ def what_is_saved(dice: random.Random) -> Question:
 
 
 def second_derivative(dice: random.Random) -> Question:
-    x, n = mg.tensor(float(dice.randint(1, 3)), requires_grad=True), dice.randint(2, 4)
+    x = mg.tensor(float(dice.randint(1, 3)), requires_grad=True)
+    n = dice.randint(2, 4)
     second = _slope(_slope(x**n, x), x)
     text = f"What is the second derivative of x ** {n} at {x.item():g}?"
     return Question(text, f"{second.item():g}")
@@ -275,7 +277,8 @@ def parts_of_a_sum(dice: random.Random) -> Question:
 
 def back_through_time(dice: random.Random) -> Question:
     T, W = dice.randint(2, 4), dice.randint(2, 3)
-    xs, h = [mg.tensor(1.0, requires_grad=True) for _ in range(T)], mg.tensor(0.0)
+    xs = [mg.tensor(1.0, requires_grad=True) for _ in range(T)]
+    h = mg.tensor(0.0)
     for x in xs:
         h = h * float(W) + x
     step = dice.randrange(T)
@@ -319,8 +322,8 @@ def what_is_pruned(dice: random.Random) -> Question:
 
 
 def gradient_through_a_loop(dice: random.Random) -> Question:
-    n, x, w = dice.randint(0, 3), mg.tensor(2.0), mg.tensor(3.0, requires_grad=True)
-    y = x
+    n = dice.randint(0, 3)
+    y, w = mg.tensor(2.0), mg.tensor(3.0, requires_grad=True)
     for _ in range(n):
         y = y * w
     slope = _slope(y, w).item() if n else 0.0
@@ -360,13 +363,17 @@ def question(kind: str, seed: int) -> Question:
     return KINDS[kind](random.Random(seed))
 
 
+def _fresh(kind: str) -> Question:
+    return question(kind, random.randrange(10**9))
+
+
 _OPEN: list[Question] = []
 
 
 def ask_why(step: int) -> None:
     """Print a question of this step, and how to answer it."""
     for kind in kinds(step)[step - 1 :]:
-        _OPEN[:] = [question(kind, random.randrange(10**9))]
+        _OPEN[:] = [_fresh(kind)]
         print(f"Say why, then see. {_OPEN[0]}\nwhy(…) says whether that is it.")
 
 
@@ -399,7 +406,7 @@ def recall(folder: Path, last: int, ask: Callable[[str], str] = input) -> int:
     for kind in asked:
         if time.monotonic() > end:
             break
-        passed = _asked(question(kind, random.randrange(10**9)), ask)
+        passed = _asked(_fresh(kind), ask)
         known = state["cards"].get(kind)
         card = fsrs.Card.from_dict(known) if known else fsrs.Card()
         card, _ = scheduler.review_card(card, fsrs.Rating.Good if passed else fsrs.Rating.Again)
@@ -415,7 +422,7 @@ def recall(folder: Path, last: int, ask: Callable[[str], str] = input) -> int:
 def examine(folder: Path, ask: Callable[[str], str] = input) -> int:
     """Twelve questions of twelve kinds; the result is kept. The number of right answers."""
     chosen = random.sample(kinds(20), 12)
-    answers = [_asked(question(kind, random.randrange(10**9)), ask, tell=False) for kind in chosen]
+    answers = [_asked(_fresh(kind), ask, tell=False) for kind in chosen]
     state = progress.read(folder)
     state["tests"] += [{"day": f"{datetime.now(UTC):%Y-%m-%d}", "right": sum(answers), "of": 12}]
     progress.write(folder, state)

@@ -82,6 +82,8 @@ def differ(one: Any, other: Any) -> bool:
 
 def bugs(block: Any) -> Iterator[Bug]:
     """Every bug that could be planted in a block."""
+    forward = [op for op in block.ops if op.role == "forward"]
+    values = dict.fromkeys(name for op in forward for name in (*op.input_names, *op.output_names))
     for number, op in enumerate(block.ops):
         if op.role == "forward":
             continue
@@ -93,7 +95,14 @@ def bugs(block: Any) -> Iterator[Bug]:
             story = f"it adds {first} in place of {last}."
             yield number, {"x": [*op.input_names[:-1], first]}, op.attrs, story
         else:
-            yield from _other_values(block, number, op)
+            for slot, names in op.inputs.items():
+                if slot.endswith("_grad") or len(names) != 1:
+                    continue
+                shape = block.var(names[0]).shape
+                for other in values:
+                    if other != names[0] and block.var(other).shape == shape:
+                        story = f"it reads {other} where {names[0]} belongs."
+                        yield number, {**op.inputs, slot: [other]}, op.attrs, story
 
 
 def _reads(op: Any, inputs: Mapping[str, Sequence[str]]) -> tuple[str, ...] | None:
@@ -102,20 +111,3 @@ def _reads(op: Any, inputs: Mapping[str, Sequence[str]]) -> tuple[str, ...] | No
         return None
     pairs = [pair for slot in inputs for pair in zip(op.inputs[slot], inputs[slot], strict=True)]
     return tuple(dict.fromkeys(new for old, new in pairs if old in op.reads))
-
-
-def _other_values(block: Any, number: int, op: Any) -> Iterator[Bug]:
-    for slot, names in op.inputs.items():
-        if slot.endswith("_grad") or len(names) != 1:
-            continue
-        for other in _same_shape(block, names[0]):
-            story = f"it reads {other} where {names[0]} belongs."
-            yield number, {**op.inputs, slot: [other]}, op.attrs, story
-
-
-def _same_shape(block: Any, name: str) -> list[str]:
-    """Forward values that could be taken for this one."""
-    forward = [op for op in block.ops if op.role == "forward"]
-    made = dict.fromkeys(n for op in forward for n in (*op.input_names, *op.output_names))
-    shape = block.var(name).shape
-    return [each for each in made if each != name and block.var(each).shape == shape]

@@ -85,18 +85,17 @@ def scaled(OPS, Operator, Scope, build_grad_op):
 
 @checker("13b")
 def needed(needed):
-    for kind, shortest, divides in rows("13b"):
+    for kind, known, shortest, divides in rows("13b"):
         require(kind in needed, f"the entry for {kind}", "missing", "a string of slots")
         entry = needed[kind]
         slots = entry.replace(",", " ").split() if isinstance(entry, str) else list(entry)
         right = [set(each.split()) for each in shortest]
         if set(slots) not in right:
-            raise Wrong(f"{kind}: {why_not(kind, slots, right, divides)}")
+            raise Wrong(f"{kind}: {why_not(kind, slots, known, right, divides)}")
 
 
-def why_not(kind, slots, right, divides):
+def why_not(kind, slots, known, right, divides):
     """What is wrong with a list of forward slots."""
-    known = ("x", "y", "out") if kind in ("add", "mul", "div") else ("x", "out")
     unknown = [slot for slot in slots if slot not in known]
     if unknown:
         return f"{kind} has no forward slot {unknown[0]!r}, only {', '.join(known)}"
@@ -183,7 +182,8 @@ def lonely(lonely, NetOp, Operator, backward):
     below = affine("h_part = mul(x=x, y=w1)", "h = add(x=h_part, y=b1)")
     above = affine("y_part = mul(x=h, y=w2)", "y = add(x=y_part, y=b2)")
     left = inside(backward(NetOp([below, above], "two_layers"), lonely), NetOp)
-    written = [[n for names in op.outputs.values() for n in names if n[0] != "@"] for op in left]
+    written = [[name for slot in op.outputs.values() for name in slot] for op in left]
+    written = [[name for name in each if name != "@EMPTY@"] for each in written]
     same("the list of what each operator that is left writes", written, [["b2@GRAD"]])
 
 

@@ -23,7 +23,8 @@ def append_backward_ops(append_backward_ops, Program, Operator):
         append_backward_ops(block, target, seeds)
         same("the forward block afterwards", lines(block.ops), forward)
         where = "the first op of the target block afterwards"
-        require(target.ops[:1] == [first], where, ", ".join(lines(target.ops[:1])), str(first))
+        found = ", ".join(lines(target.ops[:1]))
+        require(target.ops[:1] == [first], where, found, str(first))
         types = [op.type for op in target.ops[1:]]
         same(f"the list of op types appended for {words}", types, ["fill_constant", *expected])
         for op in target.ops[1 + types.count("fill_constant") :]:
@@ -51,24 +52,15 @@ def length_afterwards(appended, loss):
     return len(loss.block.ops)
 
 
-@checker("17b")
-def slope(slope, Program):
-    values = {"a0": 2.0, "b0": 3.0, "d0": 4.0}  # two letters: a name is no list of names
-    for name, expected in (("a0", 4.0), ("b0", 4.0), ("d0", 5.0)):
-        observed = slope(product(Program, *values), name, dict(values))
-        close(f"the gradient of (a0 + b0) * d0 for {name} at 2, 3, 4", observed, expected)
-    values = {"a": 2.0, "b": 3.0, "d": 4.0}
-    observed = slope(product(Program), "c", dict(values))
-    close("the gradient of e for c, which is no parameter,", observed, 4.0)
-    loss = product(Program)
+def error_for_w(slope, loss):
+    """What is said where a parameter does not lead to the loss."""
     loss.block.create_var("w", persistable=True)
     try:
-        said = str(slope(loss, "w", values | {"w": 5.0}))
+        said = str(slope(loss, "w", {"a": 2.0, "b": 3.0, "d": 4.0, "w": 5.0}))
     except (KeyError, ValueError) as error:
         said = str(error)
-    what = "the error for w, which does not lead to e,"
-    require("'w' has no gradient" in said, what, said, "append_backward's own")
-    close("the gradient of x² for x at -1.5", slope(square(Program), "x", {"x": -1.5}), -3.0)
+    own = "'w' has no gradient"
+    return own if own in said else said
 
 
 @checker("17c")
