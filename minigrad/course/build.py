@@ -123,11 +123,12 @@ def _folded(cell: Cell) -> str:
 
 def leave_guesses(step: Step, made: Notebook) -> None:
     """Take out what an executed notebook shows where its reader is asked to predict it."""
-    cells = page(step, solved=False).cells
-    for text, cell, shown in zip(cells, cells[1:], made["cells"][1:], strict=False):
-        asked = text.kind == "markdown" and GUESS in text.source.rpartition("\n\n")[2]
+    asked = False
+    for cell, shown in zip(page(step, solved=False).cells, made["cells"], strict=True):
         if asked and cell.kind == "code" and "interactive" not in cell.tags:
             shown["outputs"] = []
+        last = cell.source.rpartition("\n\n")[2]
+        asked = cell.kind == "markdown" and GUESS in last
 
 
 def verify(step: Step, ran: Ran, *, solved: bool) -> None:
@@ -139,7 +140,8 @@ def verify(step: Step, ran: Ran, *, solved: bool) -> None:
     if ran.failure:
         said = f"the {kind} notebook, {ran.failure}\n{ran.failure.traceback}"
         raise CourseError(said, step.path, step.cells[ran.failure.cell].line)
-    for number, (cell, made) in enumerate(zip(step.cells, ran.notebook["cells"], strict=True), 1):
+    pairs = zip(step.cells, ran.notebook["cells"], strict=True)
+    for number, (cell, made) in enumerate(pairs, 1):
         for output in made.get("outputs", []):
             said, text = "", output.get("text", "")
             if output.get("name") == "stderr":

@@ -27,7 +27,9 @@ def handed_in(folder: Path, steps: Sequence[Step]) -> dict[str, dict[str, Path]]
     found: dict[str, dict[str, Path]] = {name: {} for name in learners if name[0] != "."}
     for path in sorted(folder.rglob("*.ipynb")):
         inside = path.relative_to(folder)
-        if any(part[0] == "." for part in inside.parts) or (step := _step(path, names)) is None:
+        hidden = any(part[0] == "." for part in inside.parts)
+        step = None if hidden else _step(path, names)
+        if step is None:
             continue
         before = path.stem.lower().partition(step)[0]  # all of it, where the step is not in it
         prefix = path.stem[: len(before)].strip(" _-.")
@@ -101,4 +103,5 @@ def table(verdicts: Mapping[str, Mapping[str, str]], exercises: Sequence[str]) -
     columns = list(zip(*rows, strict=True))
     passed = [str(column.count(PASSED)) for column in columns[1:-1]]
     widths = [max(map(len, column)) for column in columns]
-    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in [*rows, ["", *passed, ""]]]
+    rows.append(["", *passed, ""])
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]

@@ -48,8 +48,9 @@ class Target:
 def run(options: argparse.Namespace) -> int:
     """Execute notebooks in memory; 1 when a cell fails."""
     targets = _targets(find_course().own, options.steps, [options.solved])
+    results = execute.run_all(_on_disk(targets))
     failed = 0
-    for target, ran in zip(targets, execute.run_all(_on_disk(targets)), strict=True):
+    for target, ran in zip(targets, results, strict=True):
         if ran.failure:
             failed += 1
             print(f"\n{target.label}, {ran.failure}\n{ran.failure.traceback}")
@@ -62,8 +63,9 @@ def check(options: argparse.Namespace) -> int:
     if options.answers:
         return _check_class(Path(options.answers), options.steps)
     targets = _targets(find_course().own, options.steps, [False])
+    results = execute.run_all(_on_disk(targets), go_on=True)
     lines = []
-    for target, ran in zip(targets, execute.run_all(_on_disk(targets), go_on=True), strict=True):
+    for target, ran in zip(targets, results, strict=True):
         verdicts = execute.verdicts(ran.notebook)
         for id in target.step.exercises:
             line = classroom.printable(verdicts.get(id, f"✗ {id}: its check did not run"))
@@ -81,17 +83,18 @@ def _check_class(folder: Path, words: Sequence[str]) -> int:
     course = find_course()
     known = [step for step in course.select(words) if step.exercises]
     answers = classroom.handed_in(folder, known)
-    handed_in = [(who, name, path) for who, each in answers.items() for name, path in each.items()]
+    files: list[Path] = []
     whose: list[tuple[str, str]] = []
     notebooks: list[Notebook] = []
     notes: list[str] = []
-    for learner, name, path in handed_in:
-        try:
-            notebooks.append(notebook.read(path))
-            whose.append((learner, name))
-        except CourseError as error:  # one that is broken does not stop the others
-            notes.append(str(error))
-    files = [path for *_, path in handed_in if path.is_file()]
+    for learner, each in answers.items():
+        for name, path in each.items():
+            files += [path] if path.is_file() else []
+            try:
+                notebooks.append(notebook.read(path))
+                whose.append((learner, name))
+            except CourseError as error:  # one that is broken does not stop the others
+                notes.append(str(error))
     outcomes, put_back = isolated.run_all(notebooks, course, files)
     verdicts: dict[str, dict[str, str]] = {learner: {} for learner in answers}
     for (learner, name), outcome in zip(whose, outcomes, strict=True):
@@ -99,22 +102,24 @@ def _check_class(folder: Path, words: Sequence[str]) -> int:
         if outcome.failure:
             notes.append(f"{learner}, {name}, {outcome.failure}")
     notes += [f"{path} was changed while the notebooks ran, and is put back" for path in put_back]
-    tried = {name for _, name, _ in handed_in}
+    tried = {name for each in answers.values() for name in each}
     exercises = [id for step in known if words or step.name in tried for id in step.exercises]
     print("\n".join(classroom.table(verdicts, exercises)))
     notes += classroom.print_tests(folder, answers)
     for note in notes:
         print(f"  {classroom.printable(note)}")
-    return int(any(not v.get(e, "").startswith("✓") for v in verdicts.values() for e in exercises))
+    marks = [said.get(id, "")[:1] for said in verdicts.values() for id in exercises]
+    return int(any(mark != classroom.PASSED for mark in marks))
 
 
 def build(options: argparse.Namespace) -> int:
     """Make the notebooks, or compare them with what would be made; 1 when something is wrong."""
     course = find_course()
     targets = _targets(course, options.steps, [False, True])
-    fresh = [(building.make(course, t.step, solved=t.solved), course.root) for t in targets]
+    fresh = [building.make(course, target.step, solved=target.solved) for target in targets]
+    results = execute.run_all([(each, course.root) for each in fresh])
     status = 0
-    for target, ran in zip(targets, execute.run_all(fresh), strict=True):
+    for target, ran in zip(targets, results, strict=True):
         try:
             building.verify(target.step, ran, solved=target.solved)
             if not target.solved:

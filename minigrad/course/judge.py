@@ -87,7 +87,8 @@ def run_cases(
 
     >>> run_cases({}, ["square"], [("square(3)", "square(3)", 9)], lambda x: x * x)
     """
-    names = {**helpers, **dict(zip(takes, objects, strict=True)), "np": np, "reduce": reduce}
+    names = {**helpers, "np": np, "reduce": reduce}
+    names.update(zip(takes, objects, strict=True))
     for what, expression, expected in cases:
         value = eval(expression, names)
         numbers = np.asarray(expected).dtype.kind != "U"

@@ -61,7 +61,8 @@ def _trust(course: Course) -> None:
     from nbformat.sign import NotebookNotary
 
     notary: Any = NotebookNotary()  # type: ignore[no-untyped-call]
-    names = {path.stem for path in (course.start, *course.paths.values(), *course.pages)}
+    pages = [course.start, *course.paths.values(), *course.pages]
+    names = {page.stem for page in pages}
     for folder in (course.notebooks, course.notebooks / "solved"):
         for path in folder.glob("*.ipynb"):
             if path.stem in names:

@@ -177,7 +177,7 @@ def _text(value: str | list[str]) -> str:
 def _flat(value: Any) -> list[str]:
     """Every fact on a line of its own."""
     if isinstance(value, dict):
-        return [line for key, each in value.items() for line in [str(key), *_flat(each)]]
+        value = [part for pair in value.items() for part in pair]
     if isinstance(value, list):
         return [line for each in value for line in _flat(each)]
     return str(value).splitlines() or [""]

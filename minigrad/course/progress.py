@@ -24,8 +24,9 @@ def read(folder: Path, name: str = FILE) -> dict[str, Any]:
     known: dict[str, Any] = {"passed": [], "cards": {}, "tests": []}
     try:
         said = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        if not all(isinstance(said.get(key, value), type(value)) for key, value in known.items()):
-            raise ValueError("it holds something else")
+        for key, value in known.items():
+            if not isinstance(said.get(key, value), type(value)):
+                raise ValueError("it holds something else")
     except (OSError, ValueError, AttributeError, RecursionError) as error:
         raise CourseError(
             f"this is no progress ({error}); move it away to begin anew", path
@@ -49,7 +50,10 @@ def passed(id: str, folder: Path) -> None:
 def here(course: Course, folder: Path | None = None) -> int | None:
     """The number of the first step with an exercise that has not passed; None at the end."""
     done = set(read(folder or course.notebooks)["passed"])
-    return next((n for n in course.paths if not set(course.step(n).exercises) <= done), None)
+    for number in course.paths:
+        if not done.issuperset(course.step(number).exercises):
+            return number
+    return None
 
 
 class Here:

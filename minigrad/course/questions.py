@@ -6,7 +6,6 @@ the package: nothing here knows a rule of differentiation.
 
 from __future__ import annotations
 
-import contextlib
 import random
 import time
 from collections import Counter
@@ -73,12 +72,19 @@ def _slope(y: Any, x: Any) -> Any:
     return mg.grad(y, [x], create_graph=True)[0]
 
 
-def _leaves(dice: random.Random, names: Sequence[str]) -> dict[str, Any]:
-    return {name: mg.tensor(float(dice.randint(2, 6)), requires_grad=True) for name in names}
+def _leaves(
+    dice: random.Random, names: Sequence[str], numbers: Sequence[int] = range(2, 7)
+) -> dict[str, Any]:
+    return {name: mg.tensor(float(dice.choice(numbers)), requires_grad=True) for name in names}
 
 
 def _at(leaves: dict[str, Any]) -> str:
     return " and ".join(f"{name} = {leaf.item():g}" for name, leaf in leaves.items())
+
+
+def _gradient(formula: str, name: str, values: dict[str, Any]) -> str:
+    """The gradient of a formula for one of the values in it, as an answer."""
+    return f"{_slope(eval(formula, dict(values)), values[name]).item():g}"
 
 
 def _backward(function: Callable[..., Any], parameters: Sequence[str]) -> list[Any]:
@@ -96,7 +102,8 @@ def how_far_to_move(dice: random.Random) -> Question:
 
     def error(eps: str) -> float:
         e = float(eps)
-        return float(abs(((x + e) ** n - (x - e) ** n) / (2 * e) - slope))
+        difference = ((x + e) ** n - (x - e) ** n) / (2 * e)
+        return float(abs(difference - slope))
 
     steps = dice.sample(["1e-2", "1e-5", "1e-9", "1e-13"], 3)
     text = f"The central difference of x ** {n} at {x}: which eps comes nearest to the slope?"
@@ -104,14 +111,12 @@ def how_far_to_move(dice: random.Random) -> Question:
 
 
 def slope_of_a_chain(dice: random.Random) -> Question:
-    x = mg.tensor(float(dice.randint(1, 4)), requires_grad=True)
-    functions = {"3 * ({})": 3, "({}) ** 2": 2, "({}) + 5": 5}
-    text, y = "x", x
-    for form in dice.sample(list(functions), 2):
-        text = form.format(text)
-        y = eval(form.format("y"), {"y": y})
-    slope = _slope(y, x).item()
-    return Question(f"y = {text}. What is the gradient of x at {x.item():g}?", f"{slope:g}")
+    leaves = _leaves(dice, "x", range(1, 5))
+    formula = "x"
+    for form in dice.sample(["3 * ({})", "({}) ** 2", "({}) + 5"], 2):
+        formula = form.format(formula)
+    text = f"y = {formula}. What is the gradient of x at {leaves['x'].item():g}?"
+    return Question(text, _gradient(formula, "x", leaves))
 
 
 def _through(types: Sequence[str], x: Any) -> Any:
@@ -147,8 +152,8 @@ def used_twice(dice: random.Random) -> Question:
     leaves = _leaves(dice, "xy")
     formula = _formula(dice, "xy")
     name = dice.choice([each for each in "xy" if each in formula])
-    right = f"{_slope(eval(formula, dict(leaves)), leaves[name]).item():g}"
-    return Question(f"z = {formula}, at {_at(leaves)}. What is {name}.grad?", right)
+    text = f"z = {formula}, at {_at(leaves)}. What is {name}.grad?"
+    return Question(text, _gradient(formula, name, leaves))
 
 
 def waits_for(dice: random.Random) -> Question:
@@ -164,13 +169,13 @@ def waits_for(dice: random.Random) -> Question:
 
 
 def not_recorded(dice: random.Random) -> Question:
-    x = mg.tensor(float(dice.randint(2, 5)), requires_grad=True)
-    recorded, formula = dice.random() < 0.5, dice.choice(["a * x", "a + x", "a * a + x"])
-    with contextlib.nullcontext() if recorded else mg.no_grad():
-        a = x * x
-    how = "as usual" if recorded else "under no_grad()"
+    leaves = _leaves(dice, "x", range(2, 6))
+    formula = dice.choice(["a * x", "a + x", "a * a + x"])
+    x = leaves["x"]
+    how = dice.choice(["as usual", "under no_grad()"])
+    a = x * x if how == "as usual" else (x * x).detach()
     text = f"a = x * x is computed {how}, then y = {formula}. What is x.grad at x = {x.item():g}?"
-    return Question(text, f"{_slope(eval(formula, {'a': a, 'x': x}), x).item():g}")
+    return Question(text, _gradient(formula, "x", {"a": a, "x": x}))
 
 
 #: Formulas, and what learners write as the rule of y.
@@ -186,7 +191,7 @@ def which_rule_passes(dice: random.Random) -> Question:
     formula = dice.choice(list(_RULES))
     x, y = dice.sample(range(2, 7), 2)
     leaves = {"x": mg.tensor(float(x)), "y": mg.tensor(float(y), requires_grad=True)}
-    slope = 7 * _slope(eval(formula, dict(leaves)), leaves["y"]).item()
+    slope = 7 * float(_gradient(formula, "y", leaves))
     numbers = {"x": x, "y": y, "gy": 7}
     [right] = [rule for rule in _RULES[formula] if np.isclose(eval(rule, numbers), slope)]
     text = f"z = {formula}, at {_at(leaves)}. Which rule for y will gradcheck accept?"
@@ -197,7 +202,8 @@ def shape_of_a_gradient(dice: random.Random) -> Question:
     rows, columns = dice.randint(2, 4), dice.randint(5, 7)
     shape = dice.choice([(columns,), (rows, 1), (1, columns), ()])
     b = mg.tensor(np.ones(shape), requires_grad=True)
-    slope = _slope((mg.tensor(np.ones((rows, columns))) * b).sum(), b)
+    x = mg.tensor(np.ones((rows, columns)))
+    slope = _slope((x * b).sum(), b)
     others = [(rows, columns), (columns,), (rows, 1), (1, columns), ()]
     text = f"x has the shape {(rows, columns)}, b {shape}. Which shape has b.grad after x * b?"
     return _choice(text, str(slope.shape), [str(each) for each in others], dice)
@@ -221,17 +227,16 @@ def what_is_saved(dice: random.Random) -> Question:
         ["x + y", "x * y", "mg.exp(x)", "mg.log(x)", "x * 3.0", "mg.tanh(x)", "x / 2.0"]
     )
     node = eval(form, {**leaves, "mg": mg}).grad_fn
-    told = {False: "nothing", True: ", ".join(sorted(node.saved))}[bool(node.saved)]
+    told = ", ".join(sorted(node.saved)) or "nothing"
     others = ["nothing", "x", "y", "x, y", "out", "out, y"]
     return _choice(f"What does the node of {form.replace('mg.', '')} save?", told, others, dice)
 
 
 def second_derivative(dice: random.Random) -> Question:
-    x = mg.tensor(float(dice.randint(1, 3)), requires_grad=True)
+    leaves = _leaves(dice, "x", range(1, 4))
     n = dice.randint(2, 4)
-    second = _slope(_slope(x**n, x), x)
-    text = f"What is the second derivative of x ** {n} at {x.item():g}?"
-    return Question(text, f"{second.item():g}")
+    text = f"What is the second derivative of x ** {n} at {leaves['x'].item():g}?"
+    return Question(text, _gradient(f"slope(x ** {n}, x)", "x", {**leaves, "slope": _slope}))
 
 
 def slots_of_a_grad_op(dice: random.Random) -> Question:
@@ -253,8 +258,8 @@ def left_of_a_network(dice: random.Random) -> Question:
     )
 
     def left(no_grad: str) -> str:
-        ops = [op.type for _, op in places(nets.NetOp([nets.Backward(net, no_grad.split())]))]
-        return ", ".join(ops) or "none"
+        backward = nets.NetOp([nets.Backward(net, no_grad.split())])
+        return ", ".join(op.type for _, op in places(backward)) or "none"
 
     cases = ["x", "w", "x w", "h", "b h", "s", "x b"]
     no_grad = dice.choice(cases)
@@ -277,13 +282,14 @@ def parts_of_a_sum(dice: random.Random) -> Question:
 
 def back_through_time(dice: random.Random) -> Question:
     T, W = dice.randint(2, 4), dice.randint(2, 3)
-    xs = [mg.tensor(1.0, requires_grad=True) for _ in range(T)]
-    h = mg.tensor(0.0)
-    for x in xs:
-        h = h * float(W) + x
+    names = [f"x{step}" for step in range(T)]
+    h = "0"
+    for name in names:
+        h = f"{W} * ({h}) + {name}"
     step = dice.randrange(T)
     text = f"The step net h = {W} * h + x runs {T} times. What is the gradient of the last h"
-    return Question(f"{text} for the x of step {step}, counted from 0?", f"{_slope(h, xs[step]):g}")
+    right = _gradient(h, names[step], _leaves(dice, names))
+    return Question(f"{text} for the x of step {step}, counted from 0?", right)
 
 
 def last_appended(dice: random.Random) -> Question:
@@ -322,13 +328,10 @@ def what_is_pruned(dice: random.Random) -> Question:
 
 
 def gradient_through_a_loop(dice: random.Random) -> Question:
-    n = dice.randint(0, 3)
-    y, w = mg.tensor(2.0), mg.tensor(3.0, requires_grad=True)
-    for _ in range(n):
-        y = y * w
-    slope = _slope(y, w).item() if n else 0.0
+    n, w = dice.randint(0, 3), mg.tensor(3.0, requires_grad=True)
+    formula = "2.0" + " * w" * n + " + 0.0 * w"  # the last part also for n = 0
     text = f"y = y * w, n times, in a while. From y = 2, with w = 3 and n = {n}: what is w@GRAD?"
-    return Question(text, f"{slope:g}")
+    return Question(text, _gradient(formula, "w", {"w": w}))
 
 
 def by_another_name(dice: random.Random) -> Question:

@@ -90,7 +90,9 @@ def build(
         lock = json.loads((release / "pyodide-lock.json").read_text())
         known: Lock = lock["packages"]
         if pyodide is not None:
-            known = {k: e for k, e in known.items() if (pyodide / e["file_name"]).is_file()}
+            for name, entry in list(known.items()):
+                if not (pyodide / entry["file_name"]).is_file():
+                    del known[name]
             if "numpy" not in known:
                 raise CourseError(f"{pyodide} does not hold the release {_PYODIDE} of Pyodide")
         for wheel in sorted((site / "extensions" / _KERNEL / "static" / "pypi").glob("*.whl")):
@@ -254,7 +256,8 @@ def _own_wheel(course: Course, folder: Path) -> Path:
     about = ["Metadata-Version: 2.1", "Name: minigrad", f"Version: {version}"]
     about += [f"Requires-Dist: {line}" for line in requires]
     unwanted = {"__pycache__", "shipped"}
-    files = [p for p in _PACKAGE.rglob("*") if p.is_file() and not unwanted & {*p.parts}]
+    files = [path for path in _PACKAGE.rglob("*") if path.is_file()]
+    files = [path for path in files if unwanted.isdisjoint(path.parts)]
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in sorted(files):
             archive.write(path, path.relative_to(_PACKAGE.parent))
@@ -328,7 +331,8 @@ def _save_first_picture(path: Path) -> None:
     """The example of the README, as a page that plays it."""
     a, b, d = (mg.tensor(value, requires_grad=True) for value in (2.0, 3.0, 4.0))
     e = (a + b) * d
-    mg.play(e, names={"a": a, "b": b, "d": d, "e": e}).save(path)
+    names = {"a": a, "b": b, "d": d, "e": e}
+    mg.play(e, names=names).save(path)
 
 
 def _start_page(course: Course, docs: bool) -> str:

@@ -40,8 +40,8 @@ class Mistake:
 @cache
 def find_solution(id: str) -> Cell | None:
     """The cell of an exercise in the course of this package; None for an exercise of another."""
-    course = Course(shipped())
-    cells = course.step(int(id[:-1])).cells if int(id[:-1]) in course.paths else ()
+    course, number = Course(shipped()), int(id[:-1])
+    cells = course.step(number).cells if number in course.paths else ()
     return next((cell for cell in cells if cell.exercise == id), None)
 
 

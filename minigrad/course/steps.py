@@ -157,7 +157,8 @@ def read_step(path: Path) -> Step:
 def _cells(text: str) -> Iterator[Cell]:
     markers = list(re.finditer(r"^# %%.*$", text, re.M))
     ends = [*(marker.start() for marker in markers), len(text)]
-    if any(line.strip() and line[0] != "#" for line in text[: ends[0]].splitlines()):
+    before = text[: ends[0]].splitlines()
+    if any(line.strip() and line[0] != "#" for line in before):
         raise CourseError("code before the first '# %%'; begin the file with a cell", line=1)
     for marker, end in zip(markers, ends[1:], strict=True):
         number = text.count("\n", 0, marker.start()) + 1
@@ -217,8 +218,8 @@ def _verify(cells: Iterable[Cell], file: re.Match[str] | None) -> None:
 
 
 def _verify_markers(cell: Cell) -> None:
-    numbered = enumerate(cell.source.splitlines(), cell.line)
-    marks = [(line.strip(), number) for number, line in numbered if line.strip() in (BEGIN, END)]
+    numbered = enumerate(map(str.strip, cell.source.splitlines()), cell.line)
+    marks = [(line, number) for number, line in numbered if line in (BEGIN, END)]
     if marks and "exercise" not in cell.tags:
         mark, number = marks[0]
         said = f'{mark!r} outside an exercise; add the tags "exercise", "ex-…"'

@@ -109,5 +109,9 @@ def _reads(op: Any, inputs: Mapping[str, Sequence[str]]) -> tuple[str, ...] | No
     """The names whose values an operator needs when it gets these inputs: pictures show them."""
     if op.reads is None:
         return None
-    pairs = [pair for slot in inputs for pair in zip(op.inputs[slot], inputs[slot], strict=True)]
-    return tuple(dict.fromkeys(new for old, new in pairs if old in op.reads))
+    reads: dict[str, None] = {}
+    for slot, names in op.inputs.items():
+        for name, new in zip(names, inputs[slot], strict=True):
+            if name in op.reads:
+                reads[new] = None
+    return tuple(reads)

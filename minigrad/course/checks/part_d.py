@@ -76,8 +76,9 @@ def scaled(OPS, Operator, Scope, build_grad_op):
     same("the type of the grad op", grad_op.type, "scale_grad")
     same("the attributes of the grad op", grad_op.attrs, {"factor": 3.0})
     same("what the grad op reads", dict(grad_op.inputs), {"out_grad": ["v@GRAD"]})
-    scope = Scope({"u": np.array([2.0, -1.0]), "v@GRAD": np.array([1.0, 10.0])})
+    scope = Scope({"u": np.array([2.0, -1.0])})
     op.run(scope)
+    scope["v@GRAD"] = np.array([1.0, 10.0])
     grad_op.run(scope)
     close("scale of [2, -1] by 3", scope["v"], [6.0, -3.0])
     close("the gradient for out_grad [1, 10] and factor 3", scope["u@GRAD"], [3.0, 30.0])
@@ -134,7 +135,9 @@ def mirror(mirror, NetOp, Operator):
 
 @checker("14a")
 def fc(fc, NetOp, Scope, backward):
-    net = NetOp([fc("x", "w1", "b1", "h"), fc("h", "w2", "b2", "y")], "mlp")
+    below = fc("x", "w1", "b1", "h")
+    above = fc("h", "w2", "b2", "y")
+    net = NetOp([below, above], "mlp")
     for inner in net.ops:
         same("what fc returns", type(inner).__name__, "NetOp")
         same("the type of the layer", inner.type, "fc")
@@ -145,22 +148,25 @@ def fc(fc, NetOp, Scope, backward):
     values = {name: random.normal(size=shape) for name, shape in shapes.items()}
     scope = Scope({**values, "y@GRAD": np.ones((3, 1))})
     net.run(scope)
-    x, *parameters = (mg.tensor(value, requires_grad=True) for value in values.values())
-    w1, b1, w2, b2 = parameters
+    tensors = {name: mg.tensor(value, requires_grad=True) for name, value in values.items()}
+    x, w1, b1, w2, b2 = tensors.values()
     y = mg.sigmoid(mg.sigmoid(x @ w1 + b1) @ w2 + b2)
     close("y of two layers", scope["y"], y.detach().numpy())
     written = set(net.outputs["out"] + net.outputs["inner"])
     same("the number of names that two layers write", len(written), 6)
     backward(net, {"x"}).run(scope)
-    for name, grad in zip(("w1", "b1", "w2", "b2"), mg.grad(y.sum(), parameters), strict=True):
-        close(f"{name}@GRAD", scope[f"{name}@GRAD"], np.asarray(grad))
+    y.sum().backward()
+    for name in ("w1", "b1", "w2", "b2"):
+        close(f"{name}@GRAD", scope[f"{name}@GRAD"], np.asarray(tensors[name].grad))
 
 
 @checker("14b")
 def flatten(flatten, NetOp, Operator, backward):
     squares = operators(Operator, *(f"v{i + 1} = square(x=v{i})" for i in range(7)))
-    middle = NetOp([*squares[1:3], NetOp(squares[3:5], "deep")], "middle")
-    nest = NetOp([squares[0], middle, NetOp(squares[5:6]), squares[6]], "nest")
+    deep = NetOp(squares[3:5], "deep")
+    middle = NetOp([*squares[1:3], deep], "middle")
+    first, *_, sixth, last = squares
+    nest = NetOp([first, middle, NetOp([sixth]), last], "nest")
     plain = type(flatten(NetOp(squares[:2]))).__name__
     same("the type of what flatten returns for a net without nets", plain, "NetOp")
     before, flat = str(nest), flatten(nest)
@@ -229,7 +235,8 @@ def by_hand(by_hand, Scope, Operator, NetOp):
     for op in ops:
         same("an entry of the list", type(op).__name__, "Operator")
     x = np.array([7.0, 8.0, 9.0, 0.0, 1.0])  # halves that differ: zeros like the wrong one show
-    scope = Scope({"x": x, "a": x[:3], "b": x[3:], "y": np.exp(x[3:])})
+    a, b = x[:3], x[3:]
+    scope = Scope({"x": x, "a": a, "b": b, "y": np.exp(b)})
     scope["y@GRAD"] = np.array([1.0, 2.0])
     NetOp(ops).run(scope)
     close("x@GRAD for an a of 3 and a b of 2", scope["x@GRAD"], [0.0, 0.0, 0.0, 1.0, 2 * np.e])
@@ -240,7 +247,8 @@ def by_hand(by_hand, Scope, Operator, NetOp):
 def run_adding(run_adding, Scope, Operator, NetOp, build_grad_op, backward):
     for what, forward in rows("15c"):
         net = NetOp(operators(Operator, *forward))
-        values = {"x": np.array([2.0, 3.0]), "z": np.array([5.0, 7.0]), "y@GRAD": np.ones(2)}
+        x, z = np.array([2.0, 3.0]), np.array([5.0, 7.0])
+        values = {"x": x, "z": z, "y@GRAD": np.ones(2)}
         right, observed = Scope(values), Scope(values)
         for scope in (right, observed):
             net.run(scope)

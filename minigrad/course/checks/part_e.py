@@ -56,7 +56,8 @@ def error_for_w(slope, loss):
     """What is said where a parameter does not lead to the loss."""
     loss.block.create_var("w", persistable=True)
     try:
-        said = str(slope(loss, "w", {"a": 2.0, "b": 3.0, "d": 4.0, "w": 5.0}))
+        values = {"a": 2.0, "b": 3.0, "d": 4.0, "w": 5.0}
+        said = str(slope(loss, "w", values))
     except (KeyError, ValueError) as error:
         said = str(error)
     own = "'w' has no gradient"
@@ -158,7 +159,8 @@ def run_steps_grad(run_steps_grad, run, append_backward, power, hold, Program):
     for n, expected in ((2, [0.0, 6.0]), (0, [1.0, 0.0])):
         y = held("while", "n", body, loop)
         gradients(f"a loop that sets s to w² in each of {n} steps", y, expected, x=2.0, w=3.0, n=n)
-    bodies = {"sub_block": [("mul", "s", "w", "result")], "else_block": [("square", "s", "result")]}
+    then, otherwise = ("mul", "s", "w", "result"), ("square", "s", "result")
+    bodies = {"sub_block": [then], "else_block": [otherwise]}
     for x, expected in ((3.0, [5.0, 3.0]), (-3.0, [-6.0, 0.0])):
         y = held("if_else", "x", bodies, {"s": ("x", "result", "y")})
         words = f"x * w if x > 0 else x², at x = {x:g} and w = 5,"
