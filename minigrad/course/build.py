@@ -121,10 +121,10 @@ def _folded(cell: Cell) -> str:
     return f"<details><summary>show me</summary>\n\n```python\n{code}\n```\n\n</details>"
 
 
-def leave_guesses(step: Step, made: Notebook) -> None:
+def leave_guesses(step: Step, notebook: Notebook) -> None:
     """Take out what an executed notebook shows where its reader is asked to predict it."""
     asked = False
-    for cell, shown in zip(page(step, solved=False).cells, made["cells"], strict=True):
+    for cell, shown in zip(page(step, solved=False).cells, notebook["cells"], strict=True):
         if asked and cell.kind == "code" and "interactive" not in cell.tags:
             shown["outputs"] = []
         last = cell.source.rpartition("\n\n")[2]

@@ -24,7 +24,7 @@ def handed_in(folder: Path, steps: Sequence[Step]) -> dict[str, dict[str, Path]]
         raise CourseError(f"there is no folder {folder}; name the one that holds their notebooks")
     names = [step.name for step in steps]
     learners = sorted(path.name for path in folder.iterdir() if path.is_dir())
-    found: dict[str, dict[str, Path]] = {name: {} for name in learners if name[0] != "."}
+    answers: dict[str, dict[str, Path]] = {name: {} for name in learners if name[0] != "."}
     for path in sorted(folder.rglob("*.ipynb")):
         inside = path.relative_to(folder)
         hidden = any(part[0] == "." for part in inside.parts)
@@ -36,14 +36,14 @@ def handed_in(folder: Path, steps: Sequence[Step]) -> dict[str, dict[str, Path]]
         learner = inside.parts[0] if len(inside.parts) > 1 else prefix
         if not learner:
             raise CourseError("whose is it? One folder per learner, or the name before it", path)
-        known = found.setdefault(learner, {}).setdefault(step, path)
+        known = answers.setdefault(learner, {}).setdefault(step, path)
         if known != path:
             said = f"{learner} has handed in {known.relative_to(folder)}, too"
             raise CourseError(f"{said}; keep one of them", path)
-    if not any(found.values()):
+    if not any(answers.values()):
         wanted = ", ".join(f"{name}.ipynb" for name in names[:3])
         raise CourseError(f"no notebook of the course below {folder}: {wanted} …")
-    return found
+    return answers
 
 
 def _step(path: Path, names: Sequence[str]) -> str | None:

@@ -82,11 +82,11 @@ def run_all(runs: Sequence[tuple[Notebook, Path]], *, go_on: bool = False) -> li
     return side_by_side(lambda run: _run(*run, go_on=go_on), runs)
 
 
-def verdicts(made: Notebook) -> dict[str, str]:
+def verdicts(notebook: Notebook) -> dict[str, str]:
     """The last line that each check printed."""
     texts = [
         plain_text(output["text"])
-        for cell in made["cells"]
+        for cell in notebook["cells"]
         for output in cell.get("outputs", [])
         if output["output_type"] == "stream"
     ]
@@ -150,8 +150,8 @@ async def _run(notebook: Notebook, root: Path, *, go_on: bool) -> Ran:
         elif time.monotonic() >= end:
             text = f"stopped after {SECONDS:g} seconds"
         stopped = Failure(reached[-1], type(error).__name__, text, "")
-    made: Notebook = json.loads(json.dumps(node))  # without the classes of nbformat
-    return Ran(_cleaned(made, root), stopped or _failure(made))
+    executed: Notebook = json.loads(json.dumps(node))  # without the classes of nbformat
+    return Ran(_cleaned(executed, root), stopped or _failure(executed))
 
 
 def _failure(notebook: Notebook) -> Failure | None:

@@ -76,7 +76,7 @@ def explore(frame: Callable[..., Any], **controls: Any) -> Explorer:
     return Explorer(frame, {name: control(name, given) for name, given in controls.items()})
 
 
-def control(name: str, given: Any) -> Any:
+def control(name: str, form: Any) -> Any:
     """A widget from its short form: ``(low, high)`` or ``(low, high, start)`` is a slider of
     integers, a list is a row of choices, anything else is taken to be a widget.
 
@@ -87,19 +87,19 @@ def control(name: str, given: Any) -> Any:
 
     label = name.replace("_", " ")
     wide = {"style": {"description_width": "initial"}, "layout": {"width": "28em"}}
-    if isinstance(given, tuple):
-        low, high, *start = given
+    if isinstance(form, tuple):
+        low, high, *start = form
         return ipywidgets.IntSlider(
             value=start[0] if start else low, min=low, max=high, description=label, **wide
         )
-    if isinstance(given, list):
+    if isinstance(form, list):
         roomy = {**wide["style"], "button_width": "12em"}  # for 20 letters
-        return ipywidgets.ToggleButtons(options=given, description=label, style=roomy)
-    if not hasattr(given, "value") or not hasattr(given, "observe"):
+        return ipywidgets.ToggleButtons(options=form, description=label, style=roomy)
+    if not hasattr(form, "value") or not hasattr(form, "observe"):
         raise TypeError(
-            f"the control {name!r} is {given!r}: give (low, high), a list of choices, or a widget"
+            f"the control {name!r} is {form!r}: give (low, high), a list of choices, or a widget"
         )
-    return given
+    return form
 
 
 def presses(*labels: str) -> Any:
@@ -149,8 +149,8 @@ def figure(width: float = 6.0, height: float = 3.4) -> tuple[Any, Any]:
     """A matplotlib figure and its axes, transparent, readable in light and dark."""
     from matplotlib.figure import Figure
 
-    made = Figure(figsize=(width, height), layout="constrained")
-    axes = made.add_subplot()
+    plot = Figure(figsize=(width, height), layout="constrained")
+    axes = plot.add_subplot()
     axes.patch.set_alpha(0)
     axes.tick_params(colors=_INK, which="both")
     for spine in axes.spines.values():
@@ -158,7 +158,7 @@ def figure(width: float = 6.0, height: float = 3.4) -> tuple[Any, Any]:
     for text in (axes.title, axes.xaxis.label, axes.yaxis.label):
         text.set_color(_INK)
     axes.set_prop_cycle(color=[FORWARD, GRADIENT, LEAF])
-    return made, axes
+    return plot, axes
 
 
 def _html(parts: list[Bundle]) -> str:

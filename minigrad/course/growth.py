@@ -57,9 +57,12 @@ class Growth:
     def kept(self) -> list[str]:
         """Definitions carried over; a class of which nothing changed counts once."""
         touched = [*self.new, *self.changed, *self.gone]
-        owners = {name.rpartition(".")[0] for name in touched}
-        kept = [name for name in self.now if name in self.old and name not in touched]
-        return _outermost([name for name in kept if name not in owners])
+        same = [name for name in self.now if name in self.old and name not in touched]
+
+        def is_whole(name: str) -> bool:
+            return not any(other.startswith(f"{name}.") for other in touched)
+
+        return _outermost(list(filter(is_whole, same)))
 
     @property
     def gone(self) -> list[str]:

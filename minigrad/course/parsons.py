@@ -73,11 +73,11 @@ class Parsons:
     def verdict(self, program: Any) -> str:
         """What comes of running it: every gradient right, one wrong, or an operator that cannot run."""
         try:
-            found = self._run(program)
+            gradients = self._run(program)
         except Exception as error:
             return f"✗ {one_line(str(error).partition(chr(10))[0])}"
         expected = self._expected
-        wrong = [name for name in expected if not np.allclose(found[name], expected[name])]
+        wrong = [name for name in expected if not np.allclose(gradients[name], expected[name])]
         return f"✗ {' and '.join(wrong)} is wrong" if wrong else "✓ every gradient is right"
 
     def _run(self, program: Any) -> dict[str, Any]:

@@ -52,9 +52,9 @@ def plant(program: Any, feed: Mapping[str, Any], wanted: Sequence[str], seed: in
     Errors: `ValueError` for a program without backward part, or with nothing that matters in it.
     """
     right = gradients(program, feed, wanted)
-    found = list(bugs(program.global_block()))
-    random.Random(seed).shuffle(found)
-    for number, inputs, attrs, story in found:
+    candidates = list(bugs(program.global_block()))
+    random.Random(seed).shuffle(candidates)
+    for number, inputs, attrs, story in candidates:
         op = program.global_block().ops[number]
         before = op.inputs, op.attrs, op.reads
         op.inputs, op.attrs, op.reads = inputs, attrs, _reads(op, inputs)

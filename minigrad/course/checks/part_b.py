@@ -29,10 +29,10 @@ def in_turn(gradients_in_turn, Variable):
     }
     x = Variable(np.array(2.0))
     x.grad = np.array(100.0)  # somebody was here before
-    found = gradients_in_turn(x, [counted(*each) for each in functions.items()])
-    three = isinstance(found, list) and len(found) == 3
-    require(three, "what comes back", found, "a list of three gradients")
-    for words, observed, expected in zip(functions, found, (2.0, 4.0, 12.0), strict=True):
+    gradients = gradients_in_turn(x, [counted(*each) for each in functions.items()])
+    three = isinstance(gradients, list) and len(gradients) == 3
+    require(three, "what comes back", gradients, "a list of three gradients")
+    for words, observed, expected in zip(functions, gradients, (2.0, 4.0, 12.0), strict=True):
         close(f"the gradient of {words} at 2", observed, expected)
     same("the list of functions that were called", calls, list(functions))
 

@@ -20,8 +20,8 @@ def walk(walk, Tensor, Node):
         for x in leaves:
             x.grad = None
         y.backward()
-        found = [None if x.grad is None else float(x.grad.data) for x in leaves]
-        same(f"the list of gradients of {words}", found, expected)
+        observed = [None if x.grad is None else float(x.grad.data) for x in leaves]
+        same(f"the list of gradients of {words}", observed, expected)
 
     a, b, d = (Tensor(value, requires_grad=True) for value in (2.0, 3.0, 4.0))
     with noted("__call__", Node) as called:

@@ -23,8 +23,8 @@ def append_backward_ops(append_backward_ops, Program, Operator):
         append_backward_ops(block, target, seeds)
         same("the forward block afterwards", lines(block.ops), forward)
         where = "the first op of the target block afterwards"
-        found = ", ".join(lines(target.ops[:1]))
-        require(target.ops[:1] == [first], where, found, str(first))
+        shown = ", ".join(lines(target.ops[:1]))
+        require(target.ops[:1] == [first], where, shown, str(first))
         types = [op.type for op in target.ops[1:]]
         same(f"the list of op types appended for {words}", types, ["fill_constant", *expected])
         for op in target.ops[1 + types.count("fill_constant") :]:
@@ -130,9 +130,9 @@ def run_steps_grad(run_steps_grad, run, append_backward, power, hold, Program):
     def gradients(words, y, expected, **values):
         append_backward(y)
         scope = run(y.block.program, {"zero": 0, **values})
-        found = [scope.get(f"{name}@GRAD") for name in "xw"]
-        found = [None if each is None else float(each) for each in found]
-        same(f"the list of gradients of {words} for x and w", found, expected)
+        observed = [scope.get(f"{name}@GRAD") for name in "xw"]
+        observed = [None if each is None else float(each) for each in observed]
+        same(f"the list of gradients of {words} for x and w", observed, expected)
 
     def held(type, condition, bodies, state):
         main = (program := Program()).blocks[0]

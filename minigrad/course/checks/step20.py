@@ -8,7 +8,7 @@ from minigrad import static
 
 from ...primitives.registry import REGISTRY, primitive
 from ..check import checker
-from ..judge import Mismatch, close
+from ..judge import close, require
 
 
 @checker("20a")
@@ -59,12 +59,13 @@ PARAMETERS = (("u", 2.0), ("w", 3.0))
 
 @checker("20b")
 def find_the_bug(number, name):
-    if not isinstance(number, int):
-        raise Mismatch("the number of the operator", number, "a plain number, such as 9")
-    if number != NUMBER:  # a hunt: what is right stays hidden
-        raise Mismatch("the number of the operator", number, "that of another grad operator")
-    if name != NAME:
-        raise Mismatch("the name it should read", name, "the result of the forward tanh beside it")
+    what, is_number = "the number of the operator", isinstance(number, int)
+    require(is_number, what, number, "a plain number, such as 9")
+    require(
+        number == NUMBER, what, number, "that of another grad operator"
+    )  # what is right stays hidden
+    beside = "the result of the forward tanh beside it"
+    require(name == NAME, "the name it should read", name, beside)
 
 
 @checker("20c")
@@ -75,7 +76,7 @@ def gradient_from_text(gradient_from_text):
             x = static.data("x", [2])
             u, w = (static.parameter(each, [start, start]) for each, start in PARAMETERS)
             static.append_backward((x * u * w).sum())
-        found = gradient_from_text(program.to_json(), {"x": np.array([2.0, 4.0])}, name)
-        if found is None:
-            raise Mismatch(f"the gradient of {name}", found, "an array")
-        close(f"the gradient of {name}", found, slope * np.array([0.5, 1.0]))
+        gradient = gradient_from_text(program.to_json(), {"x": np.array([2.0, 4.0])}, name)
+        what = f"the gradient of {name}"
+        require(gradient is not None, what, gradient, "an array")
+        close(what, gradient, slope * np.array([0.5, 1.0]))
