@@ -9,20 +9,15 @@ from ..check import checker
 from ..judge import RECURSION, Mismatch, Wrong, close, require, same, stack_depth
 
 
-@checker("1b")
-def forward_diff(forward_diff, Variable):
-    def square(box):  # an array has a .data, too, which is no array
+def square_of(Variable):
+    """x² from box to box; an array, which has a .data, too, is no box."""
+
+    def square(box):
         is_box = isinstance(box, Variable)
         require(is_box, "what f was called with", type(box).__name__, "a box, Variable(…)")
         return Variable(box.data**2)
 
-    for value, eps in ((2.0, 1e-4), (-1.5, 0.25), (0.0, 0.5)):
-        x = Variable(np.array(value))
-        observed = forward_diff(square, x, eps)
-        expected = 2 * value + eps  # ((x + e)² - x²) / e
-        what = f"forward difference of x² at {value} with eps {eps}"
-        close(what, observed, expected, rtol=1e-9, atol=1e-9)
-        same("x.data after the call, which is the caller's,", x.data, value)
+    return square
 
 
 @checker("1c")
