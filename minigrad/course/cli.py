@@ -16,6 +16,7 @@ from . import build as building
 from . import classroom, execute, growth, isolated, launch, notebook, progress
 from . import questions as recalling
 from . import site as site_folder
+from .execute import Ran
 from .folder import Course, find_course, new_course
 from .notebook import Notebook
 from .steps import CourseError, Step
@@ -48,9 +49,8 @@ class Target:
 def run(options: argparse.Namespace) -> int:
     """Execute notebooks in memory; 1 when a cell fails."""
     targets = _targets(find_course().own, options.steps, [options.solved])
-    results = execute.run_all(_on_disk(targets))
     failed = 0
-    for target, ran in zip(targets, results, strict=True):
+    for target, ran in _executed(targets):
         if ran.failure:
             failed += 1
             print(f"\n{target.label}, {ran.failure}\n{ran.failure.traceback}")
@@ -61,11 +61,10 @@ def run(options: argparse.Namespace) -> int:
 def check(options: argparse.Namespace) -> int:
     """Execute the learner's notebooks and list their exercises; 1 unless all pass."""
     if options.answers:
-        return _check_class(Path(options.answers), options.steps)
+        return _check_class(options.answers, options.steps)
     targets = _targets(find_course().own, options.steps, [False])
-    results = execute.run_all(_on_disk(targets), go_on=True)
     lines = []
-    for target, ran in zip(targets, results, strict=True):
+    for target, ran in _executed(targets, go_on=True):
         verdicts = execute.verdicts(ran.notebook)
         for id in target.step.exercises:
             line = classroom.printable(verdicts.get(id, f"✗ {id}: its check did not run"))
@@ -136,17 +135,16 @@ def build(options: argparse.Namespace) -> int:
 
 def new(options: argparse.Namespace) -> int:
     """Copy the course into a folder of the learner."""
-    new_course(Path(options.folder))
+    new_course(options.folder)
     print(f"the course is in {options.folder}; open it: cd {options.folder} && minigrad")
     return 0
 
 
 def site(options: argparse.Namespace) -> int:
     """Make the course a folder of static files, or show one."""
-    folder = Path(options.folder)
+    folder = options.folder
     if not (options.serve and (folder / "site.json").exists()):
-        pyodide, docs = (value and Path(value) for value in (options.pyodide, options.docs))
-        site_folder.build(find_course(), folder, pyodide, docs)
+        site_folder.build(find_course(), folder, options.pyodide, options.docs)
         print(
             f"the course is in {folder}, for any web server; look at it: minigrad site {folder} --serve"
         )
@@ -198,12 +196,13 @@ def _targets(course: Course, words: Sequence[str], kinds: Sequence[bool]) -> lis
     ]
 
 
-def _on_disk(targets: Sequence[Target]) -> list[tuple[Notebook, Path]]:
-    """The notebooks as they stand, each with the folder of its course."""
+def _executed(targets: Sequence[Target], go_on: bool = False) -> list[tuple[Target, Ran]]:
+    """The notebooks as they stand, executed in the folder of their course."""
     for target in targets:
         if not target.path.exists():
             raise CourseError(f"{target.label} is missing: minigrad build {target.step.name}")
-    return [(notebook.read(target.path), target.course.root) for target in targets]
+    runs = [(notebook.read(target.path), target.course.root) for target in targets]
+    return list(zip(targets, execute.run_all(runs, go_on=go_on), strict=True))
 
 
 def _write(target: Target, fresh: Notebook) -> None:
@@ -273,19 +272,19 @@ def _parser() -> tuple[argparse.ArgumentParser, dict[str, Command]]:
     add = command(check, "which exercises of your notebooks pass")
     add("steps", nargs="*", help=_STEPS)
     said = "a folder per learner, or files LEARNER_stepNN_….ipynb (their code is executed!)"
-    add("--class", dest="answers", metavar="FOLDER", help=f"a table of a class: {said}")
+    add("--class", dest="answers", type=Path, metavar="FOLDER", help=f"a table of a class: {said}")
     add = command(build, "make the notebooks from steps/; a notebook you changed is kept")
     add("steps", nargs="*", help=_STEPS)
     about = "write nothing; say what differs from a fresh build"
     add("--check", action="store_true", help=about)
     add = command(new, "copy the course into a new folder, to work in")
-    add("folder")
+    add("folder", type=Path)
     add = command(site, "make a web site of the course, which runs in a browser")
-    add("folder", nargs="?", default="site", help="a new folder; default: site")
+    add("folder", type=Path, nargs="?", default=Path("site"), help="a new folder; default: site")
     add("--serve", action="store_true", help="show it on this machine")
     add("--port", type=int, default=8000, help="where --serve shows it")
-    add("--pyodide", metavar="FOLDER", help="Pyodide's release, to be served as well")
-    add("--docs", metavar="FOLDER", help="finished pages to put beside the course")
+    add("--pyodide", type=Path, metavar="FOLDER", help="Pyodide's release, to be served as well")
+    add("--docs", type=Path, metavar="FOLDER", help="finished pages to put beside the course")
     command(steps, "list the steps")
     add = command(recall, "three minutes of questions from the steps done so far")
     add("--test", action="store_true", help="twelve questions, before the course and after")

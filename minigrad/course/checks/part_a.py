@@ -37,20 +37,24 @@ def chain(x):
 
 
 @contextmanager
-def noted(method, *classes):
-    """The objects whose method is called meanwhile, in order."""
+def noted(*methods):
+    """What is called meanwhile of methods, given as (class, name): objects and words, in order."""
     called = []
 
     def noting(plain):
-        def call(self, *args):
-            called.append(self)
-            return plain(self, *args)
+        def call(self, *args, **options):
+            called.append((self, " ".join([plain.__name__, *options])))
+            try:
+                return plain(self, *args, **options)
+            except RuntimeError:
+                called.append((self, f"an error of {plain.__name__}"))
+                raise
 
         return call
 
     with ExitStack() as patches:
-        for cls in classes:
-            patches.enter_context(patch.object(cls, method, noting(getattr(cls, method))))
+        for cls, name in methods:
+            patches.enter_context(patch.object(cls, name, noting(getattr(cls, name))))
         yield called
 
 
@@ -59,10 +63,11 @@ def exp_square_exp(gradient, Variable, Exp, Square):
     for value in (0.1, -0.5, 0.3):
         x = Variable(np.array(value))
         expected = 2 * np.exp(2 * value) * np.exp(np.exp(2 * value))
-        with noted("backward", Exp, Square) as walked:
+        with noted((Exp, "backward"), (Square, "backward")) as called:
             observed = gradient(x)
         close(f"the gradient at {value}", observed, expected)
         close(f"x.grad at {value}", x.grad, expected)
+        walked = [function for function, _ in called]
         names = [type(function).__name__ for function in walked]
         same("the list of backward calls", names, ["Exp", "Square", "Exp"])
         inputs = [float(function.input.data) for function in walked]

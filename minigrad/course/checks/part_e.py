@@ -84,20 +84,16 @@ def remove_no_grad_branch(remove_no_grad_branch, Operator):
 @checker("18b")
 def blocked(blocked, network, append_backward):
     require(not isinstance(blocked, str), "what you give", blocked, "a set of names, such as {'r'}")
-    before, _ = types_appended(network, append_backward)
-    after, pairs = types_appended(network, append_backward, no_grad_set=blocked)
-    gone = sorted((Counter(before) - Counter(after)).elements())
+    types = []
+    for no_grad in ((), blocked):
+        loss = network()
+        start = len(loss.block.ops)
+        pairs = append_backward(loss, no_grad_set=no_grad)
+        types.append(Counter(op.type for op in loss.block.ops[start:]))
+    gone = sorted((types[0] - types[1]).elements())
     what = f"the list of ops that {set(blocked) or '{}'} removes"
     require(len(gone) == 2, what, gone, "exactly two")
     same("the list of parameters that still have a gradient", [p.name for p, _ in pairs], ["w"])
-
-
-def types_appended(network, append_backward, **options):
-    """The types of the ops appended to a network, and the pairs."""
-    loss = network()
-    start = len(loss.block.ops)
-    pairs = append_backward(loss, **options)
-    return [op.type for op in loss.block.ops[start:]], pairs
 
 
 @checker("18c")
