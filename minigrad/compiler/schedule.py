@@ -108,7 +108,7 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         return self.recorder.astype(self, np.dtype(dtype), copy)
 
     def __bool__(self) -> bool:
-        return bool(self.recorder.decide(self))
+        return bool(self.recorder.check(self))
 
     def __float__(self) -> float:
         raise Unrecordable("a number from an array")

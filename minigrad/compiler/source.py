@@ -219,12 +219,11 @@ class Writer(Identifiers):
 
     def check(self, call: Call) -> list[str]:
         """A condition without which the kernel raises: then it is called, and does."""
-        condition, expected, args, attrs = call.args
+        condition, args, attrs = call.args
         refuse = refusal(call.function)
         failing = Call("opaque", call.path, refuse, args, attrs, None)
         raises = f"{self.kernel(clean(f'{call.path}_refuses'), refuse)}({self.arguments(failing)})"
-        test = f"not {self.value(condition)}" if expected else self.value(condition)
-        return [f"if {test}:", *indented([raises])]
+        return [f"if not {self.value(condition)}:", *indented([raises])]
 
     def arguments(self, call: Call, place: Array | None = None) -> str:
         """The arguments of a call; numbers beside arrays become arrays made once."""

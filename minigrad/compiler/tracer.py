@@ -1,9 +1,10 @@
 """Recording a kernel: it is called on `Array`s, and the NumPy calls it makes become the schedule.
 
 A kernel is ordinary NumPy code, so it is run as it stands, with Arrays for its inputs and with ``np`` standing for a
-NumPy whose constructors give Arrays.  What depends on shapes and attrs is decided now; a kernel that decides on values
-cannot be recorded, and is called by its name when the program runs.  The calls are the same ones in the same order, so
-results agree bit for bit.
+NumPy whose constructors give Arrays.  What depends on shapes and attrs is decided now.  A kernel asks for the truth of
+a value only to raise an error where it is false, so it is told that it is true, and the source checks it; one that reads
+numbers in another way cannot be recorded, and is called by its name when the program runs.  The calls are the same ones
+in the same order, so results agree bit for bit.
 """
 
 from __future__ import annotations
@@ -20,8 +21,6 @@ from .schedule import Array, Call, Unrecordable, arrays_in, replace_arrays
 
 #: a kernel of more calls than this is called by its name
 LIMIT = 80
-#: a kernel with more decisions than this is called by its name
-CHECKS = 8
 
 _FACTS: dict[Any, Callable[..., Any]] = {
     np.shape: lambda a: a.shape,
@@ -50,8 +49,6 @@ class Recorder:
         self.retarget = Retarget(_RecordingNumPy(self))
         self._dtypes: dict[Any, Any] = {}
         self.running: tuple[Any, Any, Any] = (None, (), {})
-        self.way: list[bool] = []
-        self.taken: list[bool] = []
 
     def kernel(self, primitive: Any, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Record a kernel; returns its result in Arrays.  Errors: `Unrecordable`, then nothing is recorded."""
@@ -60,8 +57,6 @@ class Recorder:
         try:
             if not primitive.kernel.__module__.startswith("minigrad.ops."):
                 raise Unrecordable("a kernel of the user")
-            self.check_decisions(self.first_way(start), start)
-            self.way, self.taken = self.taken, []
             out = self.retarget.of(primitive.kernel)(*args, **attrs)
             if len(self.calls) - start > self.limit:
                 raise Unrecordable("many calls")
@@ -72,60 +67,15 @@ class Recorder:
         finally:
             self.ignores = ()
 
-    # -- decisions on values ------------------------------------------------------------
-
-    def decide(self, array: Array) -> bool:
-        """What a kernel is told when it asks whether an Array is true."""
+    def check(self, condition: Array) -> bool:
+        """What a kernel is told when it asks whether an Array is true: kernels raise an error where it is not."""
         primitive, args, attrs = self.running
-        k = len(self.taken)
-        answer = self.way[k] if k < len(self.way) else True
-        self.taken.append(answer)
-        if len(self.taken) > CHECKS or array.size != 1:
+        if condition.size != 1:
             raise Unrecordable("a decision on values")
         self.calls.append(
-            Call(
-                "check",
-                primitive.type,
-                primitive.kernel,
-                (array, answer, args, attrs),
-                {},
-                None,
-                self.op,
-            )
+            Call("check", primitive.type, primitive.kernel, (condition, args, attrs), {}, None, self.op)
         )
-        return answer
-
-    def attempt(self, way: list[bool], start: int) -> bool:
-        """Whether the kernel comes to its end if its decisions go this way; records nothing."""
-        primitive, args, attrs = self.running
-        self.way, self.taken = way, []
-        try:
-            self.retarget.of(primitive.kernel)(*args, **attrs)
-            return True
-        except (ValueError, IndexError):
-            return False
-        finally:
-            del self.calls[start:]
-            self.ignores = ()
-
-    def first_way(self, start: int) -> list[bool]:
-        """The decisions with which the kernel comes to its end."""
-        way: list[bool] = []
-        while not self.attempt(way, start):
-            way = self.taken
-            while way and way[-1] is False:
-                way = way[:-1]
-            if not way:
-                raise Unrecordable("an error on every way")
-            way = [*way[:-1], False]
-        return self.taken
-
-    def check_decisions(self, way: list[bool], start: int) -> None:
-        """Every decision must be a check: the other way is an error."""
-        for k in range(len(way)):
-            if self.attempt([*way[:k], not way[k]], start):
-                raise Unrecordable("a decision on values")
-        self.taken = way
+        return True
 
     @contextmanager
     def into(self, calls: list[Any]) -> Iterator[None]:

@@ -116,10 +116,9 @@ class Calls(Page):
 
     def check(self, call: Call) -> None:
         """A condition without which the kernel raises."""
-        condition, expected, args, attrs = call.args
+        condition, args, attrs = call.args
         place = self.place(condition)
-        test = f"if ({'!' if expected else ''}{place.first})"
-        self.part([test, self.fail(refusal(call.function), args, attrs)], [place])
+        self.part([f"if (!{place.first})", self.fail(refusal(call.function), args, attrs)], [place])
 
     # -- sums over axes, and products -------------------------------------------------------------
 
