@@ -6,6 +6,7 @@ a grad block reads are what a loop saves.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,22 @@ from ..errors import ProgramError
 from ..grad_names import EMPTY
 from ..primitives.registry import Primitive
 from ..static.program.block import Block
-from ..static.program.operator import Operator, find_info, unwritten
+from ..static.program.operator import Operator, find_info, op_info, unwritten
 from ..static.program.program import Program
 from ..static.run.kernels import arguments, results, targets
+from .memory import Memory, groups, in_slab, slab_name
 from .program_passes import is_state
-from .schedule import Array, Branch, Call, Loop, Schedule, ShapeWhenRun, Unrecordable, arrays_in
+from .schedule import (
+    Array,
+    Branch,
+    Call,
+    Loop,
+    Schedule,
+    ShapeWhenRun,
+    Unrecordable,
+    arrays_in,
+    is_elementwise,
+)
 from .tracer import LIMIT, Recorder
 
 
@@ -57,13 +69,16 @@ class Names:
 class Lowering:
     """One program on its way to a schedule."""
 
-    def __init__(self, program: Program, fetch: list[str], limit: int = LIMIT) -> None:
+    def __init__(
+        self, program: Program, fetch: list[str], memory: Memory, limit: int = LIMIT
+    ) -> None:
         self.program, self.recorder = program, Recorder(limit)
-        self.schedule = Schedule([], {}, {}, [])
+        self.schedule = Schedule(memory)
         self.origin: dict[Array, Array] = {}
         self.inner: dict[int, Any] = {}  # id of a frames Array → names of the forward step(s)
         self.watched = [n for n in dict.fromkeys(fetch) if n not in program.global_block().vars]
         self.gathered: dict[str, Array] = {}
+        self.prepared: list[Any] = []  # calls that are made once, before the first run
         root = Names(program.global_block())
         for var in program.global_block().vars.values():
             if var.is_data or var.persistable:
@@ -77,16 +92,103 @@ class Lowering:
             working = root.values[name] = self.recorder.copy(self.schedule.state[name])
             working.name, self.inside[name] = name, working
             self.stored[name] = working, None
+        writes = Counter(n for b in program.blocks for op in b.ops for n in op.output_names)
+        self.slabs = [names for names in memory.slabs if all(writes[n] == 1 for n in names)]
         self.block(program.global_block(), root)
         self.schedule.fetched = [self.fetched(n, root) for n in fetch]
         self.store_all()
-        self.schedule.items = self.recorder.calls
+        self.schedule.items = self.prepared + self.recorder.calls
 
     def block(self, block: Block, names: Names) -> None:
         """Lower the operators of a block."""
-        for op in block.ops:
-            self.recorder.op = op
-            HANDLERS.get(op.type, Lowering.simple)(self, op, names)
+        for group in groups(block.ops):
+            self.recorder.op = group[0]
+            if len(group) > 1 and self.together(group, names):
+                continue
+            for op in group:
+                self.recorder.op = op
+                HANDLERS.get(op.type, Lowering.simple)(self, op, names)
+
+    # -- updates of parameters that lie side by side ------------------------------------------
+
+    def together(self, updates: list[Operator], names: Names) -> bool:
+        """Record updates of what lies in slabs as one update of the slabs; False if that is not the same.
+
+        An optimizer makes the same few elementwise calls for every parameter:
+        ``np.multiply(rate, gradients); np.subtract(parameters, gradients)`` makes them for all.
+        """
+        first = updates[0]
+        p: Any = op_info(first.type).forward
+        written = [[n for op in updates for n in op.outputs[slot]] for slot in first.outputs]
+        if not all(listed in self.slabs for listed in written):
+            return False
+        like = [self.schedule.state[n] for n in written[0]]
+        slots, beside = {}, []
+        for slot in first.inputs:
+            listed = [n for op in updates for n in op.inputs[slot]]
+            values = [names.find(n, self) for n in listed]
+            alike = [(v.shape, v.dtype) for v in values] == [(v.shape, v.dtype) for v in like]
+            if len(set(values)) == 1 and values[0].shape == ():
+                slots[slot] = [values[0]]
+            elif listed in self.slabs and alike and all(v.fixed for v in values):
+                slots[slot] = [self.slab(first, listed)]
+            elif alike:
+                slots[slot] = [self.array_of_all(like, "gradients")]
+                beside.append((values, slots[slot][0]))
+            else:
+                return False
+        calls: list[Any] = []
+        with self.recorder.into(calls):
+            try:
+                news = results(p, self.recorder.kernel(p, *arguments(p, slots, first.attrs)))
+            except Unrecordable:
+                return False
+        if not all(is_elementwise(call) for call in calls):
+            return False
+        for values, whole in beside:
+            self.gather(values, whole)
+        self.recorder.calls += calls
+        for listed, new in zip(written, news, strict=True):
+            for name, part in zip(listed, self.parts(new, like), strict=True):
+                names.values[name] = part
+            self.slab(first, listed)
+            self.stored[slab_name(listed)] = new, first
+        return True
+
+    def array_of_all(self, like: list[Array], name: str) -> Array:
+        """An array in which arrays like these lie side by side."""
+        dtype = like[0].dtype
+        length, _ = in_slab(dtype, [a.shape for a in like])
+        return Array(self.recorder, np.empty(length, dtype), name)
+
+    def slab(self, update: Operator, names: list[str]) -> Array:
+        """The slab of parameters that updates write."""
+        state, key = self.schedule.state, slab_name(names)
+        if key not in state:
+            slot = next((s for s, held in update.outputs.items() if names[0] in held), "param_out")
+            name = update.type if slot == "param_out" else slot.removesuffix("_out")
+            state[key] = self.array_of_all([state[n] for n in names], f"all_{name}")
+            state[key].fixed = True
+        return state[key]
+
+    def gather(self, values: list[Array], whole: Array) -> None:
+        """Store values side by side in memory of their own."""
+        zeros = Call("slab", "np.zeros", np.zeros, (whole.shape, whole.dtype), {}, whole)
+        with self.recorder.into(self.prepared):
+            self.prepared.append(zeros)
+            places = self.parts(whole, values)
+        for value, place in zip(values, places, strict=True):
+            place.name = value.name
+            args, op = (place, value), self.recorder.op
+            self.recorder.calls.append(Call("store", "np.copyto", np.copyto, args, {}, None, op))
+
+    def parts(self, whole: Array, like: list[Array]) -> list[Array]:
+        """The arrays that lie in a slab."""
+        shapes = [a.shape for a in like]
+        places = in_slab(whole.dtype, shapes)[1]
+        flat: list[Any] = [whole[start:stop] for start, stop in places]
+        pairs = zip(flat, shapes, strict=True)
+        return [a if len(shape) == 1 else a.reshape(shape) for a, shape in pairs]
 
     # -- primitives ------------------------------------------------------------------------
 
@@ -146,7 +248,6 @@ class Lowering:
 
     def store_all(self) -> None:
         """At the end the parameters change: an error on the way leaves them as they were."""
-        self.schedule.stored = {name: value for name, (value, _) in self.stored.items()}
         values = [self.as_it_is(value) for value, _ in self.stored.values()]
         for (name, (_, op)), value in zip(self.stored.items(), values, strict=True):
             args = self.schedule.state[name], value
@@ -419,6 +520,6 @@ def shape_of(array: Array) -> Any:
     return ShapeWhenRun(array) if array.like is None else array.shape
 
 
-def lower(program: Program, fetch: list[str]) -> Schedule:
+def lower(program: Program, fetch: list[str], memory: Memory) -> Schedule:
     """The schedule of a program of primitives; ``fetch`` names the variables it returns."""
-    return Lowering(program, fetch).schedule
+    return Lowering(program, fetch, memory).schedule

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -114,45 +116,39 @@ ALIGN = 64
 
 def state_slabs(program: Program) -> list[list[str]]:
     """The names of persistable variables that updates of one kind treat alike, slot by slot."""
-    alike_slots: list[list[str]] = []
-    for group in _groups(program.global_block().ops):
-        for slot in group[0].outputs:
-            names = [n for op in group for n in op.outputs.get(slot, ())]
-            held = [program.global_block().var(n) for n in names]
-            fits = len(names) == len(set(names)) == len(group) and len({v.dtype for v in held}) == 1
-            if fits and all(v.persistable for v in held):  # clipping makes values on the way
-                alike_slots.append(names)
+    root, slabs = program.global_block(), []
     placed: set[str] = set()
-    out = []
-    for names in alike_slots:
-        if placed.isdisjoint(names):
-            out.append(names)
-            placed.update(names)
-    return out
+    for group in groups(root.ops):
+        for slot in group[0].outputs if len(group) > 1 else ():
+            names = [n for op in group for n in op.outputs[slot]]
+            held = [root.var(n) for n in names]
+            fits = len(set(names)) == len(group) and len({v.dtype for v in held}) == 1
+            # clipping makes values on the way
+            if fits and all(v.persistable for v in held) and placed.isdisjoint(names):
+                slabs.append(names)
+                placed.update(names)
+    return slabs
 
 
-def _groups(ops: list[Operator]) -> list[list[Operator]]:
-    """Neighbouring update operators of one type with the same attrs."""
-    groups: list[list[Operator]] = []
-    for op in ops:
-        if op.role != "optimize":
-            groups.append([])
-        elif groups and groups[-1] and alike(groups[-1][0], op):
-            groups[-1].append(op)
-        else:
-            groups.append([op])
-    return [g for g in groups if len(g) > 1]
+def groups(ops: list[Operator]) -> Iterator[list[Operator]]:
+    """The operators in order; neighbouring updates that do the same to other variables in one list."""
 
+    def kind(op: Operator) -> Any:
+        slots = op.inputs.keys(), op.outputs.keys()
+        return (op.type, op.attrs, *slots) if op.role == "optimize" else op
 
-def alike(a: Any, b: Any) -> bool:
-    """Whether two update operators do the same to other variables."""
-    same = a.type == b.type and a.attrs == b.attrs and a.inputs.keys() == b.inputs.keys()
-    return bool(same)
+    for _, group in groupby(ops, kind):
+        yield [*group]
 
 
 def slab_name(names: list[str]) -> str:
     """What a slab is called; no variable's name has a space."""
     return " ".join(names)
+
+
+def in_slab_of(name: str) -> list[str]:
+    """The variables in a slab of this name, which may be that of a single one."""
+    return name.split(" ")
 
 
 def in_slab(

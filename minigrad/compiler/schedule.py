@@ -12,6 +12,7 @@ Vocabulary
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from ..static.program.operator import Operator
-import operator
+    from .memory import Memory
 
 
 class Unrecordable(Exception):  # no ValueError: those are what kernels raise
@@ -221,18 +222,16 @@ class Branch:
 class Schedule:
     """Calls in order, and what goes in and comes out."""
 
-    items: list[Any]
-    feeds: dict[str, Array]
-    state: dict[str, Array]  # persistable variables, and slabs of them
-    fetched: list[Array]
-    #: name of a persistable variable → what it holds at the end
-    stored: dict[str, Array] = field(default_factory=dict)
+    memory: Memory
+    items: list[Any] = field(default_factory=list)
+    feeds: dict[str, Array] = field(default_factory=dict)
+    #: persistable variables, and slabs of them
+    state: dict[str, Array] = field(default_factory=dict)
+    fetched: list[Array] = field(default_factory=list)
     #: id of a frames Array → who filled it
     loops: dict[int, Loop | Branch] = field(default_factory=dict)
     #: ids of Arrays that stand for lists of values
     lists: set[int] = field(default_factory=set)
-    #: id of an Array → the one that stands for it
-    same: dict[int, Array] = field(default_factory=dict)
 
 
 def arrays_in(value: Any) -> list[Array]:
@@ -256,6 +255,10 @@ def replace_arrays(value: Any, change: Any) -> Any:
         return {k: replace_arrays(v, change) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return type(value)([replace_arrays(v, change) for v in value])
+    if isinstance(value, slice):
+        return slice(*replace_arrays((value.start, value.stop, value.step), change))
+    if isinstance(value, ShapeWhenRun):
+        return ShapeWhenRun(change(value.array))
     return value
 
 

@@ -33,9 +33,9 @@ from ..static.run.executor import (
 from .lower import lower
 from .memory import plan_buffers, start_memory
 from .passes.bias import fold_bias
-from .passes.dce import tidy
+from .passes.dce import drop_copies, drop_unread
 from .passes.double_buffer import double_buffer
-from .passes.merge_updates import merge_updates
+from .passes.in_place import make_in_place
 from .passes.one_value_each import one_value_each
 from .program_passes import LADDER, batch_products, climb, limited_depth
 from .schedule import Schedule
@@ -217,36 +217,28 @@ _numbers = itertools.count(1)
 
 
 class Pass(NamedTuple):
-    """One change of a schedule, which is its first argument.
+    """One change of a schedule; ``when`` is "always", or "inexact" for what gives other last bits."""
 
-    ``when`` says for which steps: "always", or "inexact" for what gives other last bits; ``more`` what else it is
-    given, found by the step it is for.
-    """
-
-    run: Callable[..., Any]
+    run: Callable[[Schedule], None]
     when: str = "always"
-    more: Callable[[Any], tuple[Any, ...]] = lambda step: ()
-
-    def applies(self, step: Any) -> bool:
-        """Whether it changes anything for this step."""
-        return self.when == "always" or not step.exact
 
 
 PASSES = (
+    Pass(drop_unread),
     Pass(one_value_each),
-    Pass(tidy),
-    Pass(merge_updates, more=lambda step: (step.memory.slabs,)),
-    Pass(fold_bias, "inexact", lambda step: (step.memory.slabs,)),
-    Pass(double_buffer, more=lambda step: (step.memory,)),
+    Pass(drop_copies),
+    Pass(double_buffer),
+    Pass(make_in_place),
+    Pass(fold_bias, "inexact"),
 )
 
 
 def scheduled(program: Program, step: Any) -> Schedule:
-    """The calls of a program, after all passes; ``step`` says what is fetched and what lies in slabs."""
-    schedule = lower(program, step.fetch)
+    """The calls of a program, after all passes; ``step`` says what is fetched and where parameters lie."""
+    schedule = lower(program, step.fetch, step.memory)
     for each in PASSES:
-        if each.applies(step):
-            each.run(schedule, *each.more(step))
+        if each.when == "always" or not step.exact:
+            each.run(schedule)
     return schedule
 
 

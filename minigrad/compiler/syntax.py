@@ -17,7 +17,7 @@ import numpy as np
 
 from ..grad_names import GRAD
 from ..static.program.operator import Operator
-from .schedule import Array, Schedule, ShapeWhenRun, current
+from .schedule import Array, Schedule, ShapeWhenRun
 
 
 class Line(str):
@@ -70,7 +70,6 @@ class Identifiers:
 
     def name(self, array: Array) -> str:
         """The identifier of an Array."""
-        array = current(array, self.schedule.same)
         identifier = self.identifiers.get(id(array))
         if identifier is None:
             identifier = self.unique(clean(array.name) if array.name else "t1")

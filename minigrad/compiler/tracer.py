@@ -2,9 +2,9 @@
 
 A kernel is ordinary NumPy code, so it is run as it stands, with Arrays for its inputs and with ``np`` standing for a
 NumPy whose constructors give Arrays.  What depends on shapes and attrs is decided now.  A kernel asks for the truth of
-a value only to raise an error where it is false, so it is told that it is true, and the source checks it; one that reads
-numbers in another way cannot be recorded, and is called by its name when the program runs.  The calls are the same ones
-in the same order, so results agree bit for bit.
+a value only to raise an error where it is false: it is told that it is true, and the source checks that.  One that
+reads numbers in another way cannot be recorded, and is called by its name when the program runs.  The calls are the
+same ones in the same order, so results agree bit for bit.
 """
 
 from __future__ import annotations
@@ -73,7 +73,15 @@ class Recorder:
         if condition.size != 1:
             raise Unrecordable("a decision on values")
         self.calls.append(
-            Call("check", primitive.type, primitive.kernel, (condition, args, attrs), {}, None, self.op)
+            Call(
+                "check",
+                primitive.type,
+                primitive.kernel,
+                (condition, args, attrs),
+                {},
+                None,
+                self.op,
+            )
         )
         return True
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...compiler.lower import Lowering
 from ...compiler.memory import Memory
-from ...compiler.passes.dce import tidy
+from ...compiler.passes.dce import drop_copies, drop_unread
+from ...compiler.passes.in_place import make_in_place
 from ...compiler.passes.one_value_each import one_value_each
-from ...compiler.schedule import Array, arrays_in, current
+from ...compiler.schedule import Array, arrays_in
 from ...compiler.syntax import Identifiers, clean
 from ...errors import ProgramError
 from ...static.program.program import Program
@@ -47,9 +49,10 @@ class Page(Identifiers):
     """What is written on: members of the structs, tables, parts."""
 
     def __init__(self, program: Program, fetch: list[str], memory: Memory, exact: bool) -> None:
-        super().__init__(Lowering(program, fetch, limit=1000).schedule, RESERVED.split())
-        one_value_each(self.schedule)
-        tidy(self.schedule)
+        one_by_one = replace(memory, slabs=[])
+        super().__init__(Lowering(program, fetch, one_by_one, 1000).schedule, RESERVED.split())
+        for run in (drop_unread, one_value_each, drop_copies, make_in_place):
+            run(self.schedule)
         self.exact = exact
         self.op: Any = None
         self.places: dict[int, Any] = {}  # id of an Array → its Place, or what a loop saved
@@ -102,10 +105,9 @@ class Page(Identifiers):
         if isinstance(value, Place):
             return value
         if isinstance(value, Array):
-            array = current(value, self.schedule.same)
-            if id(array) not in self.places:
+            if id(value) not in self.places:
                 raise Unsayable("it reads what is no array")
-            return self.places[id(array)]  # type: ignore[no-any-return]
+            return self.places[id(value)]  # type: ignore[no-any-return]
         table = np.array(value, order="C")
         if table.dtype.name not in TYPES or table.size > TABLE:
             raise Unsayable(f"it holds {table.size:,} known numbers of {table.dtype}")

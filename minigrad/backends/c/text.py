@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.memory import Memory
-from ...compiler.schedule import Branch, Loop, current
+from ...compiler.schedule import Branch, Loop
 from ...static.program.program import Program
 from ...static.run.limits import STEP_LIMIT
 from .calls import Calls
@@ -138,7 +138,7 @@ class Writer(Calls):
             return whole
 
         for value in () if back else loop.saved:
-            saved = self.places[id(current(value, self.schedule.same))]
+            saved = self.places[id(value)]
             frames[id(value)] = mapped(saved, lambda p: stacked(p, f"{p.name}_saved"))
             self.keep.append(value)
         for value, total, _ in loop.totals:
@@ -170,7 +170,7 @@ class Writer(Calls):
                     self.copy(results[n], value)
             sides.append(side)
         if branch.frames is not None and not branch.backward:
-            frames = {id(v): self.places[id(current(v, self.schedule.same))] for v in saved}
+            frames = {id(v): self.places[id(v)] for v in saved}
             mapped(frames, lambda place: self.kept.add(place.ref))
             self.put(branch.frames, frames)
             self.keep += saved

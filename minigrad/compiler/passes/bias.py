@@ -15,7 +15,7 @@ from ..memory import in_slab, slab_name
 from ..schedule import Array, Call, Schedule, makers_of, part_of
 
 
-def fold_bias(schedule: Schedule, slabs: list[list[str]]) -> None:
+def fold_bias(schedule: Schedule) -> None:
     """Rewrite the layers whose parameters lie side by side in a slab that is updated as a whole.
 
     >>> import minigrad as mg
@@ -27,7 +27,7 @@ def fold_bias(schedule: Schedule, slabs: list[list[str]]) -> None:
     >>> "w_and_bias" in static.compile(prog, fetch=prog.outputs, exact=False).source
     True
     """
-    places = _places(schedule, slabs)
+    places = _places(schedule)
     widened: dict[int, _Wide] = {}
     for call in list(schedule.items):
         layer = _layer(schedule, call, places)
@@ -54,10 +54,10 @@ class _Wide:
     before: list[Call]
 
 
-def _places(schedule: Schedule, slabs: list[list[str]]) -> dict[str, tuple[Array, int, int]]:
+def _places(schedule: Schedule) -> dict[str, tuple[Array, int, int]]:
     """Name of a parameter → its slab, where it begins and ends."""
     places = {}
-    for names in slabs:
+    for names in schedule.memory.slabs:
         whole = schedule.state.get(slab_name(names))
         if whole is not None:
             shapes = [schedule.state[n].shape for n in names]
