@@ -305,8 +305,8 @@ class Lowering:
         return part
 
     def frames(self, names: Names, op: Operator, item: Any, inner: Any) -> None:
-        """The value of the ``scopes`` output: what the steps save."""
-        frames = item.frames = Array(self.recorder, None, "frames")  # type: ignore[arg-type]
+        """The value of the ``scopes`` output: what the steps save for a grad op."""
+        frames = Array(self.recorder, None, "frames")  # type: ignore[arg-type]
         names.values[op.outputs["scopes"][0]] = frames
         self.schedule.loops[id(frames)] = item
         self.inner[id(frames)] = inner
@@ -390,6 +390,7 @@ class Lowering:
                 item.stacked.append((inner.find(local, self), self.result(names, name)))
         self.lay_out_stacks(item)
         forward: Any = self.schedule.loops[id(frames)]
+        forward.frames = self.origin[frames]
         self.save(inner, forward.frames, forward.saved, item.saved)
         self.recorder.calls.append(item)
 
@@ -496,6 +497,7 @@ class Lowering:
                 pair = self.leaving(item, inners, (yes, no))
                 item.results.append((*pair, self.result(names, name, pair)))
         branch: Any = self.schedule.loops[id(frames)]
+        branch.frames = self.origin[frames]
         for k in (0, 1):
             self.save(inners[k], branch.frames, branch.saved[k], item.saved[k])
         self.recorder.calls.append(item)

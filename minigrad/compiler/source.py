@@ -271,8 +271,7 @@ class Writer(Identifiers):
         backward = item.op.type.endswith("_grad")
         stacks = [(stack, self.unique(self.name(stack) + "_steps")) for _, stack in item.stacked]
         lists = [target for _, target in stacks] + [self.name(e) for _, e in item.gathered]
-        saves = not backward and item.frames is not None and self.plan.is_read(item.frames)
-        frames = self.name(item.frames) if saves and item.frames is not None else ""
+        frames = "" if backward or item.frames is None else self.name(item.frames)
         lines = [f"{target} = []" for target in [frames, *lists] if target]
         lines += [f"{self.name(total)} = None" for _, total, _ in item.totals]
         starts, begins, nexts, finals = (
@@ -353,7 +352,6 @@ class Writer(Identifiers):
     def branch(self, item: Branch) -> list[str]:
         """``if`` and ``else``; each side sets the results, and saves what backward reads."""
         lines = []
-        saves = not item.backward and item.frames is not None and self.plan.is_read(item.frames)
         for k, head in enumerate((f"if np.all({self.name(item.pred)}):", "else:")):
             body = []
             if item.backward and item.saved[k]:
@@ -362,7 +360,7 @@ class Writer(Identifiers):
             self.op = None
             body += self.statements(item.bodies[k])
             body += self.assigned([r[2] for r in item.results], [r[k] for r in item.results])
-            if saves:
+            if item.frames is not None and not item.backward:
                 values = listed(map(self.name, item.saved[k]))
                 body.append(f"{self.value(item.frames)} = ({values})")
             lines += [head, *indented(body)]

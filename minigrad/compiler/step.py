@@ -31,7 +31,7 @@ from ..static.run.executor import (
     feed_of_call,
 )
 from .lower import lower
-from .memory import plan_buffers, start_memory
+from .memory import Plan, start_memory
 from .passes.bias import fold_bias
 from .passes.dce import drop_copies, drop_unread
 from .passes.double_buffer import double_buffer
@@ -247,7 +247,7 @@ class Built:
 
     def __init__(self, program: Program, step: Any) -> None:
         schedule = scheduled(program, step)
-        writer = Writer(schedule, plan_buffers(schedule))
+        writer = Writer(schedule, Plan(schedule))
         self.filename = f"<minigrad compiled {next(_numbers)}>"
         space: dict[str, Any] = {"np": np}
         self.text, self.lines = writer.executed(writer.module(), self.filename, space)

@@ -25,6 +25,7 @@ def drop_copies(schedule: Schedule) -> None:
     same: dict[int, Array] = {}
     _drop_copies(schedule.items, None, changed_memory(schedule.items), same)
     substitute_all(schedule, same)
+    drop_unread(schedule)  # the ones
 
 
 def _drop_copies(items: list[Any], holder: Any, changed: set[int], same: dict[int, Array]) -> None:

@@ -8,7 +8,7 @@ from ..schedule import Array, Call, Schedule, arrays_in, bodies, current, is_ele
 
 
 def one_value_each(schedule: Schedule) -> None:
-    """``np.exp(e, e)`` becomes ``f = np.exp(e)`` where no view looks at ``e``; `plan_buffers` undoes it."""
+    """``np.exp(e, e)`` becomes ``f = np.exp(e)`` where no view looks at ``e``; `memory.Plan` undoes it."""
     same: dict[int, Array] = {}
     _rename(schedule.items, same)
     schedule.fetched = [current(a, same) for a in schedule.fetched]
