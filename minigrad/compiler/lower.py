@@ -134,7 +134,7 @@ class Lowering:
                 slots[slot] = [self.slab(first, listed)]
             elif alike:
                 slots[slot] = [self.array_of_all(like, "gradients")]
-                beside.append((values, slots[slot][0]))
+                beside.append((slot, values, slots[slot][0]))
             else:
                 return False
         calls: list[Any] = []
@@ -145,8 +145,10 @@ class Lowering:
                 return False
         if not all(is_elementwise(call) for call in calls):
             return False
-        for values, whole in beside:
-            self.gather(values, whole)
+        for slot, values, whole in beside:
+            places = self.gather(values, whole)
+            if slot == "grad":
+                self.schedule.gradients.update(zip(written[0], places, strict=True))
         self.recorder.calls += calls
         for listed, new in zip(written, news, strict=True):
             for name, part in zip(listed, self.parts(new, like), strict=True):
@@ -171,8 +173,8 @@ class Lowering:
             state[key].fixed = True
         return state[key]
 
-    def gather(self, values: list[Array], whole: Array) -> None:
-        """Store values side by side in memory of their own."""
+    def gather(self, values: list[Array], whole: Array) -> list[Array]:
+        """Store values side by side in memory of their own; where they are then."""
         zeros = Call("slab", "np.zeros", np.zeros, (whole.shape, whole.dtype), {}, whole)
         with self.recorder.into(self.prepared):
             self.prepared.append(zeros)
@@ -181,6 +183,7 @@ class Lowering:
             place.name = value.name
             args, op = (place, value), self.recorder.op
             self.recorder.calls.append(Call("store", "np.copyto", np.copyto, args, {}, None, op))
+        return places
 
     def parts(self, whole: Array, like: list[Array]) -> list[Array]:
         """The arrays that lie in a slab."""

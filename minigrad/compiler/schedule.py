@@ -12,7 +12,6 @@ Vocabulary
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
@@ -228,6 +227,8 @@ class Schedule:
     #: persistable variables, and slabs of them
     state: dict[str, Array] = field(default_factory=dict)
     fetched: list[Array] = field(default_factory=list)
+    #: name of a parameter in a slab → where its gradient is
+    gradients: dict[str, Array] = field(default_factory=dict)
     #: id of a frames Array → who filled it
     loops: dict[int, Loop | Branch] = field(default_factory=dict)
     #: ids of Arrays that stand for lists of values
@@ -344,12 +345,6 @@ def changed_memory(items: list[Any]) -> set[int]:
 def makers_of(items: list[Any]) -> dict[int, Call]:
     """id of an Array → the call that makes it."""
     return {id(a): c for c in items if isinstance(c, Call) for a in arrays_in([c.out])}
-
-
-def part_of(whole: Array, index: Any, name: str = "") -> Call:
-    """The call that looks at a part of memory of its own: ``whole[index]``."""
-    part = Array(whole.recorder, whole.like[index], name, (whole,))
-    return Call("view", "[]", operator.getitem, (whole, index), {}, part)
 
 
 class ShapeWhenRun:

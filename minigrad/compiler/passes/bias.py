@@ -6,13 +6,14 @@ gradients, too, and one product gives both.  Saves an addition and a sum per lay
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ..memory import in_slab, slab_name
-from ..schedule import Array, Call, Schedule, makers_of, part_of
+from ..schedule import Array, Call, Schedule, makers_of
 
 
 def fold_bias(schedule: Schedule) -> None:
@@ -27,141 +28,97 @@ def fold_bias(schedule: Schedule) -> None:
     >>> "w_and_bias" in static.compile(prog, fetch=prog.outputs, exact=False).source
     True
     """
-    places = _places(schedule)
-    widened: dict[int, _Wide] = {}
-    for call in list(schedule.items):
-        layer = _layer(schedule, call, places)
-        if layer is not None:
-            _fold(schedule, layer, widened)
-    schedule.items[:0] = [call for wide in widened.values() for call in wide.before]
+    _Folding(schedule).run()
 
 
-@dataclass
-class _Layer:
-    """``out = x @ w + b``, and where w begins in which slab."""
+class _Folding:
+    """One schedule whose layers are rewritten."""
 
-    product: Call
-    addition: Call
-    slab: Array
-    start: int
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        self.makers = makers_of(schedule.items)
+        calls = [c for c in schedule.items if isinstance(c, Call)]
+        self.writers = {id(c.into): c for c in calls if c.into is not None}
+        self.reads = Counter(id(a) for item in schedule.items for a in item.touches())
+        self.reads.update(map(id, schedule.fetched))
+        self.wide: dict[Array, Array] = {}  # x → x beside a column of ones
+        self.before: list[Any] = []
 
+    def run(self) -> None:
+        joined = self.joined()
+        for call in list(self.schedule.items):
+            if isinstance(call, Call) and call.function is np.add and call.into is None:
+                layer = self.layer(call)
+                if layer is not None and (layer[1].name, layer[2].name) in joined:
+                    slab, start = joined[layer[1].name, layer[2].name]
+                    self.fold(call, *layer, slab, start)
+        self.schedule.items[:0] = self.before
 
-@dataclass
-class _Wide:
-    """x with a column of ones, and the calls that make it once."""
+    def joined(self) -> dict[tuple[str, str], tuple[Array, int]]:
+        """Parameters of which the second begins where the first ends → their slab, and where the first begins."""
+        pairs = {}
+        state = self.schedule.state
+        for names in self.schedule.memory.slabs:
+            slab = state.get(slab_name(names))
+            if slab is not None:
+                places = in_slab(slab.dtype, [state[n].shape for n in names])[1]
+                for (w, (start, stop)), (b, (after, _)) in pairwise(
+                    zip(names, places, strict=True)
+                ):
+                    if after == stop:
+                        pairs[w, b] = slab, start
+        return pairs
 
-    whole: Array
-    before: list[Call]
+    def layer(self, addition: Call) -> tuple[Array, Array, Array] | None:
+        """The x, w and b of ``x @ w + b``, if nobody else reads the product."""
+        product, b = addition.args
+        maker = self.makers.get(id(product))
+        if maker is None or maker.function is not np.matmul or maker.into is not None:
+            return None
+        x, w = maker.args
+        arrays = all(isinstance(a, Array) and a.like is not None for a in (x, w, b))
+        if not arrays or (x.ndim, w.ndim, b.ndim) != (2, 2, 1) or self.reads[id(product)] != 1:
+            return None
+        return (x, w, b) if w.fixed and b.fixed and x.dtype == w.dtype == b.dtype else None
 
+    def fold(self, addition: Call, x: Array, w: Array, b: Array, slab: Array, start: int) -> None:
+        """One product for a layer, and one for the gradients of its parameters."""
+        items, recorder = self.schedule.items, x.recorder
+        product = self.makers[id(addition.args[0])]
+        with recorder.into(self.before):
+            if x not in self.wide:
+                self.wide[x] = self.widened(x, product)
+            wide = self.wide[x]
+            matrix = self.matrix(slab, start, w)
+            matrix.name = f"{w.name}_and_bias"
+        addition.path, addition.function = "np.matmul", np.matmul
+        addition.args = wide, matrix
+        items.remove(product)
+        places = self.schedule.gradients
+        of_w, of_b = (self.writers.get(id(places.get(p.name))) for p in (w, b))
+        if of_w is None or of_b is None or of_w.function is not np.matmul:
+            return
+        turned, g = of_w.args
+        view = self.makers.get(id(turned))
+        of_x = view is not None and view.function is np.transpose and view.args[0] is x
+        rows = of_b.path == "np.add.reduce" and of_b.kwargs.get("axis", 0) == 0
+        if of_x and rows and of_b.args[0] is g:
+            with recorder.into(self.before):
+                place = self.matrix(places[w.name].roots[0], start, w)
+                of_w.args, of_w.out, of_w.into = (wide.T, g), place, place
+            items.remove(of_b)
 
-def _places(schedule: Schedule) -> dict[str, tuple[Array, int, int]]:
-    """Name of a parameter → its slab, where it begins and ends."""
-    places = {}
-    for names in schedule.memory.slabs:
-        whole = schedule.state.get(slab_name(names))
-        if whole is not None:
-            shapes = [schedule.state[n].shape for n in names]
-            for name, (start, stop) in zip(names, in_slab(whole.dtype, shapes)[1], strict=True):
-                places[name] = whole, start, stop
-    return places
+    def widened(self, x: Array, product: Call) -> Array:
+        """Memory for x beside a column of ones, to which x is copied before the product."""
+        n, k = x.shape
+        wide = Array(x.recorder, np.empty((n, k + 1), x.dtype), f"{x.name or 'value'}_and_ones")
+        self.before.append(Call("slab", "np.ones", np.ones, (wide.shape, x.dtype), {}, wide))
+        copy = Call("write", "np.copyto", np.copyto, (wide[:, :k], x), {}, None, product.op)
+        self.schedule.items.insert(self.schedule.items.index(product), copy)
+        return wide
 
-
-def _layer(schedule: Schedule, call: Any, places: dict[str, Any]) -> _Layer | None:
-    if not isinstance(call, Call) or call.function is not np.add or call.into is not None:
-        return None
-    product, b = call.args
-    maker = next((c for c in schedule.items if isinstance(c, Call) and c.out is product), None)
-    if maker is None or maker.function is not np.matmul or maker.into is not None:
-        return None
-    x, w = maker.args
-    arrays = all(isinstance(a, Array) and a.like is not None for a in (x, w, b))
-    if not arrays or (x.ndim, w.ndim, b.ndim) != (2, 2, 1) or not {w.name, b.name} <= places.keys():
-        return None
-    (slab, start, stop), (other, after, _) = places[w.name], places[b.name]
-    alike = w.fixed and b.fixed and x.dtype == w.dtype == b.dtype and other is slab
-    uses = sum(a is product for i in schedule.items for a in i.touches())
-    if not alike or after != stop or uses != 1 or any(a is product for a in schedule.fetched):
-        return None
-    return _Layer(maker, call, slab, start)
-
-
-def _fold(schedule: Schedule, layer: _Layer, widened: dict[int, _Wide]) -> None:
-    x, w = layer.product.args
-    if id(x) not in widened:
-        widened[id(x)] = _widen(schedule, x, layer.product)
-    wide = widened[id(x)]
-    rows, columns = w.shape[0] + 1, w.shape[1]
-    joined = _part(wide.before, layer.slab, layer.start, (rows, columns), f"{w.name}_and_bias")
-    layer.addition.path, layer.addition.function = "np.matmul", np.matmul
-    layer.addition.args = (wide.whole, joined)
-    schedule.items.remove(layer.product)
-    _fold_gradient(schedule, layer, wide, (rows, columns))
-
-
-def _widen(schedule: Schedule, x: Array, product: Call) -> _Wide:
-    """Copy x beside a column of ones."""
-    n, k = x.shape
-    whole = Array(x.recorder, np.empty((n, k + 1), x.dtype), f"{x.name or 'value'}_and_ones")
-    view = part_of(whole, (slice(None), slice(0, k)))
-    copy = Call("write", "np.copyto", np.copyto, (view.out, x), {}, None, product.op)
-    schedule.items.insert(schedule.items.index(product), copy)
-    return _Wide(whole, [Call("slab", "np.ones", np.ones, (whole.shape, x.dtype), {}, whole), view])
-
-
-def _fold_gradient(schedule: Schedule, layer: _Layer, wide: _Wide, shape: tuple[int, int]) -> None:
-    """``x.T @ g`` and the sum over the rows of g, where both go into one slab side by side."""
-    makers = makers_of(schedule.items)
-    size = (shape[0] - 1) * shape[1]
-    for call in schedule.items:
-        if not isinstance(call, Call) or call.into is None or call.function is not np.matmul:
-            continue
-        pair = _factors(call, makers)
-        if pair is None or pair[0] is not layer.product.args[0]:
-            continue
-        start, slab = _offset(call.into), call.into.roots[0]
-        for other in schedule.items:
-            if not isinstance(other, Call) or other.into is None or other.into.ndim != 1:
-                continue
-            if not _is_sum_of_rows(other, pair[1]) or other.into.roots[0] is not slab:
-                continue
-            if _offset(other.into) == start + size and other.into.shape == (shape[1],):
-                joined = _part(wide.before, slab, start, shape, "")
-                turned = Array(slab.recorder, wide.whole.like.T, "", (wide.whole,))
-                wide.before.append(
-                    Call("view", "np.transpose", np.transpose, (wide.whole,), {}, turned)
-                )
-                call.args, call.out, call.into = (turned, pair[1]), joined, joined
-                schedule.items.remove(other)
-                return
-
-
-def _factors(call: Call, makers: dict[int, Call]) -> tuple[Array | None, Array] | None:
-    """``(x, g)`` of ``x.T @ g``; ``(None, g)`` of a sum over the rows of g."""
-    if call.function is np.matmul:
-        turned, g = call.args
-        view = makers.get(id(turned))
-        if view is not None and view.function is np.transpose and g.ndim == turned.ndim == 2:
-            return view.args[0], g
-    is_sum = call.path == "np.add.reduce" and call.kwargs.get("axis", 0) == 0
-    if is_sum and call.args[0].ndim == 2 and not call.kwargs.get("keepdims"):
-        return None, call.args[0]
-    return None
-
-
-def _is_sum_of_rows(call: Call, g: Array) -> bool:
-    return call.path == "np.add.reduce" and call.args[0] is g and call.kwargs.get("axis", 0) == 0
-
-
-def _offset(array: Array) -> int:
-    """Where a part of a slab begins."""
-    whole = array.roots[0].like
-    return int(array.like.ctypes.data - whole.ctypes.data) // whole.itemsize
-
-
-def _part(calls: list[Call], slab: Array, start: int, shape: tuple[int, int], name: str) -> Array:
-    """A matrix in a slab."""
-    stop = start + shape[0] * shape[1]
-    view = part_of(slab, slice(start, stop))
-    matrix = Array(slab.recorder, view.out.like.reshape(shape), name, (slab,))
-    calls += [view, Call("view", "np.reshape", np.reshape, (view.out, shape), {}, matrix)]
-    return matrix
+    def matrix(self, slab: Array, start: int, w: Array) -> Any:
+        """The matrix ``[w; b]`` in a slab."""
+        rows, columns = w.shape[0] + 1, w.shape[1]
+        part: Any = slab[start : start + rows * columns]
+        return part.reshape(rows, columns)
