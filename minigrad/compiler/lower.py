@@ -7,6 +7,7 @@ a grad block reads are what a loop saves.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from .schedule import (
     Schedule,
     ShapeWhenRun,
     Unrecordable,
+    Values,
     arrays_in,
     is_elementwise,
 )
@@ -58,11 +60,11 @@ class Names:
         if value.fixed:
             return value
         if value not in self.saved:
-            saved = self.saved[value] = Array(low.recorder, value.like, value.name)
-            saved.roots = (saved, *value.roots)
-            if id(value) in low.schedule.loops:
-                low.schedule.loops[id(saved)] = low.schedule.loops[id(value)]
-                low.origin[saved] = low.origin.get(value, value)
+            here: Array = Array(low.recorder, value.like, value.name)
+            if isinstance(value, Values):
+                here = Values(low.recorder, value.name, value.item, value.names, value.filled)
+            here.roots = (here, *value.roots)
+            self.saved[value] = here
         return self.saved[value]
 
 
@@ -74,8 +76,6 @@ class Lowering:
     ) -> None:
         self.program, self.recorder = program, Recorder(limit)
         self.schedule = Schedule(memory)
-        self.origin: dict[Array, Array] = {}
-        self.inner: dict[int, Any] = {}  # id of a frames Array → names of the forward step(s)
         self.watched = [n for n in dict.fromkeys(fetch) if n not in program.global_block().vars]
         self.gathered: dict[str, Array] = {}
         self.prepared: list[Any] = []  # calls that are made once, before the first run
@@ -83,7 +83,7 @@ class Lowering:
         for var in program.global_block().vars.values():
             if var.is_data or var.persistable:
                 like = np.empty(var.shape, var.dtype) if -1 not in var.shape else None
-                array = Array(self.recorder, like, var.name, fixed=True)  # type: ignore[arg-type]
+                array = Array(self.recorder, like, var.name, fixed=True)
                 root.values[var.name] = array
                 (self.schedule.feeds if var.is_data else self.schedule.state)[var.name] = array
         self.stored: dict[str, tuple[Array, Any]] = {}  # state → what it holds at the end
@@ -217,13 +217,10 @@ class Lowering:
         self, p: Primitive, op: Operator, names: Names, args: tuple[Any, ...], attrs: dict[str, Any]
     ) -> list[Array]:
         """What a call of the kernel itself gives."""
-        inputs = arrays_in(args)
-        shared = inputs[0].roots if p.view and inputs else ()
-        arrays = []
-        for name in targets(p, op):
-            array = Array(self.recorder, self.like(names, name), name)
-            array.roots = (array, *shared)
-            arrays.append(array)
+        near = arrays_in(args)[:1] if p.view else []
+        arrays = [
+            Array(self.recorder, self.like(names, name), name, near=near) for name in targets(p, op)
+        ]
         out = arrays if p.several else arrays[0]
         self.recorder.calls.append(Call("opaque", p.type, p.kernel, args, attrs, out, op))
         return [self.in_order(a, known=a.like is not None and a.ndim < 2) for a in arrays]
@@ -290,127 +287,99 @@ class Lowering:
 
     # -- loops and branches -----------------------------------------------------------------
 
-    def begin(self, local: str, source: Array | None) -> Array:
-        """The Array of a name that a block is given, which may share memory with its source."""
-        array = Array(self.recorder, source.like if source is not None else None, local)  # type: ignore[arg-type]
-        if source is not None:
-            array.roots = (array, *source.roots)
-        return array
-
-    def slice(self, item: Loop, seq: Array, local: str) -> Array:
-        """The Array of what a step reads of a sequence."""
-        like: Any = seq.like
-        if like is not None:
-            like = like[0] if len(like) else np.empty(like.shape[1:], like.dtype)
-        part = Array(self.recorder, like, local)
-        part.roots = (part, *seq.roots)
-        item.slices.append((seq, part))
-        return part
-
-    def frames(self, names: Names, op: Operator, item: Any, inner: Any) -> None:
-        """The value of the ``scopes`` output: what the steps save for a grad op."""
-        frames = Array(self.recorder, None, "frames")  # type: ignore[arg-type]
-        names.values[op.outputs["scopes"][0]] = frames
-        self.schedule.loops[id(frames)] = item
-        self.inner[id(frames)] = inner
-        self.origin[frames] = frames
-
-    def outputs(
-        self, names: Names, op: Operator, slot: str, sources: list[tuple[Array, ...]]
-    ) -> list[Array]:
-        """The Arrays that a control operator makes; they may share memory with their sources."""
-        pairs = zip(op.outputs[slot], sources, strict=True)
-        return [self.result(names, name, shared) for name, shared in pairs]
-
-    def result(self, names: Names, name: str, shared: tuple[Array, ...] = ()) -> Array:
-        """The Array that a control operator makes for a name; it may share memory with these."""
-        result = names.values[name] = Array(self.recorder, self.like(names, name), name)
-        result.roots = (result, *[r for s in shared for r in s.roots])
-        return result
-
     def loop(self, op: Operator, names: Names) -> None:
         """``while`` and ``recurrent``."""
-        item = Loop(op, [])
-        body = self.program.blocks[op.attrs["sub_block"]]
+        item, attrs = Loop(op, []), op.attrs
+        body = self.program.blocks[attrs["sub_block"]]
         inner = Names(body, names)
         starts = [self.in_order(names.find(n, self)) for n in op.inputs["x"]]
-        begins = [self.begin(n, s) for n, s in zip(op.attrs["carried"], starts, strict=True)]
-        inner.values.update(zip(op.attrs["carried"], begins, strict=True))
-        for local, name in zip(op.attrs.get("steps", ()), op.inputs.get("seq", ()), strict=True):
-            seq = names.find(name, self)
-            inner.values[local] = self.slice(item, seq, local)
+        begins = [self.begin(inner, n, s) for n, s in zip(attrs["carried"], starts, strict=True)]
+        for local, name in zip(attrs.get("steps", ()), op.inputs.get("seq", ()), strict=True):
+            self.slice(item, inner, local, names.find(name, self))
         if op.type == "while":
-            cond = self.program.blocks[op.attrs["cond_block"]]
+            cond = self.program.blocks[attrs["cond_block"]]
             test = Names(cond, inner)
             with self.recorder.into(item.test):
                 self.block(cond, test)
-            item.go_on = test.find(op.attrs["cond"], self)
+            item.go_on = test.find(attrs["cond"], self)
         self.body(item, body, inner)
         with self.recorder.into(item.body):
-            nexts = [self.in_order(inner.values[n]) for n in op.attrs["next"]]
-        finals = self.outputs(names, op, "out", list(zip(starts, nexts, strict=True)))
-        item.carried = list(zip(starts, begins, nexts, finals, strict=True))
+            nexts = [self.in_order(inner.values[n]) for n in attrs["next"]]
+        carried = zip(op.outputs["out"], starts, begins, nexts, strict=True)
+        for name, start, begin, value in carried:
+            final = self.result(names, name, (start, value))
+            item.carried.append((start, begin, value, final))
         if op.type == "recurrent":
-            values = [inner.values[n] for n in op.attrs["step_out"]]
-            outs = self.outputs(names, op, "stacked", [()] * len(values))
-            item.stacked = list(zip(values, outs, strict=True))
-            self.lay_out_stacks(item)
+            for name, local in zip(op.outputs["stacked"], attrs["step_out"], strict=True):
+                self.stack(item, inner.values[local], self.result(names, name))
         self.frames(names, op, item, inner)
         self.recorder.calls.append(item)
 
     def loop_grad(self, op: Operator, names: Names) -> None:
         """``while_grad`` and ``recurrent_grad``."""
-        frames = names.find(op.inputs["scopes"][0], self)
-        block = self.program.blocks[op.attrs["sub_block"]]
-        inner = Names(block, names, self.inner[id(self.origin[frames])])
+        attrs, ins, outs = op.attrs, op.inputs, op.outputs
+        frames: Any = names.find(ins["scopes"][0], self)
+        block = self.program.blocks[attrs["sub_block"]]
+        inner = Names(block, names, frames.names)
         item = Loop(op, [], frames=frames)
         handed_in = []  # the gradients that are handed on: outside, and at the beginning of a step
-        for local, name in zip(op.attrs["next_grad"], op.inputs["out_grad"], strict=True):
-            if local != EMPTY:
-                start = self.in_order(names.find(name, self))
-                inner.values[local] = self.begin(local, start)
-                handed_in.append((start, inner.values[local]))
-        for local, name in zip(
-            op.attrs.get("step_out_grad", ()), op.inputs.get("stacked_grad", ()), strict=True
-        ):
-            if local != EMPTY:
-                seq = names.find(name, self)
-                inner.values[local] = self.slice(item, seq, local)
+        for local, name in wanted(attrs["next_grad"], ins["out_grad"]):
+            start = self.in_order(names.find(name, self))
+            handed_in.append((start, self.begin(inner, local, start)))
+        for local, name in wanted(attrs.get("step_out_grad", ()), ins.get("stacked_grad", ())):
+            self.slice(item, inner, local, names.find(name, self))
         self.body(item, block, inner)
-        self.hand_back(item, names, inner, handed_in)
-        for local, name, like in zip(
-            op.attrs["params_local"], op.outputs["params_grad"], op.inputs["params"], strict=True
-        ):
-            if name != EMPTY:
-                with self.recorder.into(item.body):
-                    value = self.in_order(inner.find(local, self))
-                total = self.result(names, name, (value,))
-                item.totals.append((value, total, names.find(like, self)))
-        for local, name in zip(
-            op.attrs.get("steps_grad", ()), op.outputs.get("seq_grad", ()), strict=True
-        ):
-            if name != EMPTY:
-                item.stacked.append((inner.find(local, self), self.result(names, name)))
-        self.lay_out_stacks(item)
-        forward: Any = self.schedule.loops[id(frames)]
-        forward.frames = self.origin[frames]
-        self.save(inner, forward.frames, forward.saved, item.saved)
+        handed_back = wanted(attrs["carried_grad"], outs["x_grad"])
+        for (local, name), (start, begin) in zip(handed_back, handed_in, strict=True):
+            value = self.leaving(item.body, inner, local)
+            final = self.result(names, name, (start, value), start.like)
+            final.name = local if name == EMPTY else name
+            item.carried.append((start, begin, value, final))
+        for name, local, like in wanted(outs["params_grad"], attrs["params_local"], ins["params"]):
+            value = self.leaving(item.body, inner, local)
+            total = self.result(names, name, (value,))
+            item.totals.append((value, total, names.find(like, self)))
+        for name, local in wanted(outs.get("seq_grad", ()), attrs.get("steps_grad", ())):
+            self.stack(item, inner.find(local, self), self.result(names, name))
+        self.save(inner, frames, frames.item.saved, item.saved)
         self.recorder.calls.append(item)
 
-    def hand_back(
-        self, item: Loop, names: Names, inner: Names, handed_in: list[tuple[Array, Array]]
-    ) -> None:
-        """The gradients a step hands to the one before it, and what the first step leaves."""
-        pairs = zip(item.op.attrs["carried_grad"], item.op.outputs["x_grad"], strict=True)
-        carried = [(local, name) for local, name in pairs if local != EMPTY]
-        for (local, name), (start, begin) in zip(carried, handed_in, strict=True):
-            with self.recorder.into(item.body):
-                next_ = self.in_order(inner.find(local, self))
-            final = Array(self.recorder, start.like, name if name != EMPTY else local)
-            final.roots = (final, *start.roots, *next_.roots)
-            item.carried.append((start, begin, next_, final))
-            if name != EMPTY:
-                names.values[name] = final
+    def cond(self, op: Operator, names: Names) -> None:
+        """``cond``: two bodies."""
+        item = Branch(op, names.find(op.inputs["pred"][0], self), ([], []), [])
+        inners = []
+        for body, attr in zip(item.bodies, ("sub_block", "else_block"), strict=True):
+            block = self.program.blocks[op.attrs[attr]]
+            inners.append(Names(block, names))
+            with self.recorder.into(body):
+                self.block(block, inners[-1])
+        for name, *pair in zip(
+            op.outputs["out"], op.attrs["true_out"], op.attrs["false_out"], strict=True
+        ):
+            self.choice(item, names, name, inners, pair)
+        self.frames(names, op, item, inners)
+        self.recorder.calls.append(item)
+
+    def cond_grad(self, op: Operator, names: Names) -> None:
+        """``cond_grad``: two bodies that read what the forward bodies saved."""
+        attrs, grads = op.attrs, op.outputs["params_grad"]
+        frames: Any = names.find(op.inputs["scopes"][0], self)
+        pred = names.find(op.inputs["pred"][0], self)
+        item = Branch(op, pred, ([], []), [], frames=frames, backward=True)
+        inners = []
+        for k, (attr, prefix) in enumerate((("sub_block", "true"), ("else_block", "false"))):
+            block = self.program.blocks[attrs[attr]]
+            inner = Names(block, names, frames.names[k])
+            for local, name in wanted(attrs[f"{prefix}_seeds"], op.inputs["out_grad"]):
+                inner.values[local] = names.find(name, self)
+            with self.recorder.into(item.bodies[k]):
+                self.block(block, inner)
+            inners.append(inner)
+        for name, *pair in wanted(grads, attrs["true_params"], attrs["false_params"]):
+            self.choice(item, names, name, inners, pair)
+        for k in (0, 1):
+            self.save(inners[k], frames, frames.item.saved[k], item.saved[k])
+        self.recorder.calls.append(item)
 
     def body(self, item: Loop, block: Block, inner: Names) -> None:
         """Lower the body of a loop; what is fetched from inside becomes a list with one entry per step."""
@@ -421,89 +390,77 @@ class Lowering:
         for name in self.watched:
             value = inner.values.get(name, inside.get(name))
             if value is not None:
-                every = self.gathered[name] = Array(self.recorder, None, name)  # type: ignore[arg-type]
-                self.schedule.lists.add(id(every))
-                item.gathered.append((value, every))
+                self.gathered[name] = Values(self.recorder, name)
+                item.gathered.append((value, self.gathered[name]))
 
-    def save(self, inner: Names, frames: Any, forward: Any, backward: list[Any]) -> None:
+    def begin(self, inner: Names, local: str, start: Array) -> Array:
+        """The Array of a name that a step is given, which may share memory with what the loop starts with."""
+        inner.values[local] = Array(self.recorder, start.like, local, near=[start])
+        return inner.values[local]
+
+    def slice(self, item: Loop, inner: Names, local: str, seq: Array) -> None:
+        """The Array of what a step reads of a sequence."""
+        like = seq.like
+        if like is not None:
+            like = like[0] if len(like) else np.empty(like.shape[1:], like.dtype)
+        inner.values[local] = Array(self.recorder, like, local, near=[seq])
+        item.slices.append((seq, inner.values[local]))
+
+    def stack(self, item: Loop, value: Array, stack: Array) -> None:
+        """The values of all steps, which lie in memory as those of the steps do."""
+        if value.like is not None and stack.like is not None and len(stack.like):
+            stack.like = np.stack([value.like] * len(stack.like))
+        item.stacked.append((value, stack))
+
+    def result(
+        self, names: Names, name: str, near: Iterable[Array] = (), like: Any = None
+    ) -> Array:
+        """The Array that a control operator makes for a name; it may share memory with others."""
+        like = self.like(names, name) if like is None else like
+        names.values[name] = Array(self.recorder, like, name, near=near)
+        return names.values[name]
+
+    def frames(self, names: Names, op: Operator, item: Any, inner: Any) -> None:
+        """The value of the ``scopes`` output: what the steps save for a grad op."""
+        names.values[op.outputs["scopes"][0]] = Values(self.recorder, "frames", item, inner)
+
+    def save(self, inner: Names, frames: Values, forward: Any, backward: list[Any]) -> None:
         """Let the forward step save what was captured: its list keeps that memory, too."""
+        frames = frames.item.frames = frames.filled
         for value in inner.saved:
             if not any(value is v for v in forward):
                 forward.append(value)
                 frames.roots = (*frames.roots, *value.roots)
-        backward += [(value, here) for value, here in inner.saved.items()]
+        backward += inner.saved.items()
 
-    def cond(self, op: Operator, names: Names) -> None:
-        """``cond``: two bodies."""
-        item = Branch(op, names.find(op.inputs["pred"][0], self), ([], []), [])
-        inners = []
-        for k, attr in enumerate(("sub_block", "else_block")):
-            block = self.program.blocks[op.attrs[attr]]
-            inners.append(Names(block, names))
-            with self.recorder.into(item.bodies[k]):
-                self.block(block, inners[k])
-        values = [
-            self.leaving(item, inners, pair)
-            for pair in zip(op.attrs["true_out"], op.attrs["false_out"], strict=True)
-        ]
-        outs = self.outputs(names, op, "out", values)
-        item.results = [(a, b, out) for (a, b), out in zip(values, outs, strict=True)]
-        self.frames(names, op, item, inners)
-        self.recorder.calls.append(item)
+    def leaving(self, body: list[Any], inner: Names, name: str) -> Array:
+        """What goes out of a body."""
+        with self.recorder.into(body):
+            return self.in_order(inner.find(name, self))
 
-    def leaving(self, item: Branch, inners: list[Names], pair: tuple[str, str]) -> Any:
+    def choice(
+        self, item: Branch, names: Names, name: str, inners: list[Names], pair: Iterable[str]
+    ) -> None:
         """A result of both branches."""
-        values = []
-        for body, inner, name in zip(item.bodies, inners, pair, strict=True):
-            with self.recorder.into(body):
-                values.append(self.in_order(inner.find(name, self)))
-        return tuple(values)
+        sides = zip(item.bodies, inners, pair, strict=True)
+        yes, no = (self.leaving(*side) for side in sides)
+        item.results.append((yes, no, self.result(names, name, (yes, no))))
 
     def in_order(self, value: Array, known: bool = True) -> Array:
         """A value in C order, as what goes from block to block is; ``known`` says that ``like`` tells its order."""
         if known and value.like is not None and value.like.flags.c_contiguous:
             return value
-        like = value.like if value.like is None else np.empty(value.shape, value.dtype)
-        ordered = Array(self.recorder, like, value.name)
-        ordered.roots = (ordered, *value.roots)
+        like = None if value.like is None else np.empty(value.shape, value.dtype)
+        ordered = Array(self.recorder, like, value.name, near=[value])
         call = Call("fresh", "np.asarray", np.asarray, (value,), {"order": "C"}, ordered)
         call.op = self.recorder.op
         self.recorder.calls.append(call)
         return ordered
 
-    def lay_out_stacks(self, item: Loop) -> None:
-        """Stacks lie in memory as the values of the steps do."""
-        for value, stack in item.stacked:
-            if value.like is not None and stack.like is not None and len(stack.like):
-                stack.like = np.stack([value.like] * len(stack.like))
 
-    def cond_grad(self, op: Operator, names: Names) -> None:
-        """``cond_grad``: two bodies that read what the forward bodies saved."""
-        frames = names.find(op.inputs["scopes"][0], self)
-        forwards = self.inner[id(self.origin[frames])]
-        item = Branch(
-            op, names.find(op.inputs["pred"][0], self), ([], []), [], frames=frames, backward=True
-        )
-        inners = []
-        for k, (attr, prefix) in enumerate((("sub_block", "true"), ("else_block", "false"))):
-            block = self.program.blocks[op.attrs[attr]]
-            inner = Names(block, names, forwards[k])
-            for local, name in zip(op.attrs[f"{prefix}_seeds"], op.inputs["out_grad"], strict=True):
-                if local != EMPTY:
-                    inner.values[local] = names.find(name, self)
-            with self.recorder.into(item.bodies[k]):
-                self.block(block, inner)
-            inners.append(inner)
-        for k, name in enumerate(op.outputs["params_grad"]):
-            if name != EMPTY:
-                yes, no = (op.attrs[f"{p}_params"][k] for p in ("true", "false"))
-                pair = self.leaving(item, inners, (yes, no))
-                item.results.append((*pair, self.result(names, name, pair)))
-        branch: Any = self.schedule.loops[id(frames)]
-        branch.frames = self.origin[frames]
-        for k in (0, 1):
-            self.save(inners[k], branch.frames, branch.saved[k], item.saved[k])
-        self.recorder.calls.append(item)
+def wanted(names: Iterable[str], *columns: Iterable[str]) -> list[tuple[str, ...]]:
+    """Names and what belongs to them, without those that nobody wants."""
+    return [row for row in zip(names, *columns, strict=True) if row[0] != EMPTY]
 
 
 #: what lowers control flow

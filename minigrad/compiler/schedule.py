@@ -12,7 +12,7 @@ Vocabulary
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -32,19 +32,22 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
 
     __slots__ = ("fixed", "like", "name", "recorder", "roots")
     __array_priority__ = 1000
+    roots: tuple[Array, ...]
 
     def __init__(
         self,
         recorder: Any,
-        like: np.ndarray[Any, Any],
+        like: Any,
         name: str = "",
         roots: tuple[Array, ...] = (),
         fixed: bool = False,
+        near: Iterable[Array] = (),
     ) -> None:
+        """``roots`` of a view, what it looks at; ``near``, what else it may share its memory with."""
         # a number has no memory that a view of it could share
         self.like = np.asarray(like) if isinstance(like, np.generic) else like
         self.recorder, self.name, self.fixed = recorder, name, fixed
-        self.roots = roots or (self,)
+        self.roots = roots or (self, *[r for a in near for r in a.roots])
         recorder.arrays.append(self)  # ids stay unique while their objects live
 
     shape = property(lambda self: self.like.shape)
@@ -122,6 +125,20 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         return f"<{self.name or 'array'}: {self.dtype}{list(self.shape)}>"
 
 
+class Values(Array):
+    """A list of Arrays, one for each step: of a value that is fetched, or what a grad op reads of its forward op."""
+
+    __slots__ = ("filled", "item", "names")
+
+    def __init__(
+        self, recorder: Any, name: str, item: Any = None, names: Any = None, filled: Any = None
+    ) -> None:
+        """``item``, the loop or branch that fills the list; ``names``, of its blocks; ``filled``, as it is there."""
+        super().__init__(recorder, None, name)
+        self.item, self.names = item, names
+        self.filled = self if filled is None else filled
+
+
 @dataclass(slots=True, eq=False)
 class Call:
     """One call of a function; ``path`` is how the source writes it, "np.add"; ``into`` where the result goes."""
@@ -159,7 +176,7 @@ class Loop:
     test: list[Any] = field(default_factory=list)  # the calls that find out whether to go on
     go_on: Array | None = None
     #: the list of saved values, made or (backward) walked
-    frames: Array | None = None
+    frames: Values | None = None
     #: what a step puts on the list; backward: pairs (value, its name here)
     saved: list[Any] = field(default_factory=list)
     #: start, at the beginning of a step, next, final
@@ -202,7 +219,7 @@ class Branch:
     pred: Array
     bodies: tuple[list[Any], list[Any]]
     results: list[tuple[Any, Any, Array]]  # value if true, value if false, result
-    frames: Array | None = None
+    frames: Values | None = None
     saved: tuple[list[Any], list[Any]] = field(default_factory=lambda: ([], []))
     backward: bool = False
 
@@ -229,10 +246,6 @@ class Schedule:
     fetched: list[Array] = field(default_factory=list)
     #: name of a parameter in a slab → where its gradient is
     gradients: dict[str, Array] = field(default_factory=dict)
-    #: id of a frames Array → who filled it
-    loops: dict[int, Loop | Branch] = field(default_factory=dict)
-    #: ids of Arrays that stand for lists of values
-    lists: set[int] = field(default_factory=set)
 
 
 def arrays_in(value: Any) -> list[Array]:

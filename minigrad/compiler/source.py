@@ -22,7 +22,7 @@ from ..grad_names import SCOPES
 from ..static.program.operator import Operator
 from ..static.run.limits import STEP_LIMIT
 from .memory import Buffer, Plan, aligned_zeros, refusal, too_many_steps
-from .schedule import Array, Branch, Call, Loop, Schedule, leaving
+from .schedule import Array, Branch, Call, Loop, Schedule, Values, leaving
 from .syntax import Identifiers, Line, clean, comment, indented, is_comment, listed
 
 _BY_NAME = (np.maximum, np.minimum)  # NumPy wants their ``out=`` by name
@@ -126,7 +126,7 @@ class Writer(Identifiers):
     def fetched(self, array: Array) -> str:
         """A result: always an array of its own; from inside loops a list."""
         value = self.name(array)
-        if id(array) in self.schedule.lists:
+        if isinstance(array, Values):
             return value
         own = id(array) in self.plan.placed and not array.fixed
         return f"{value}.copy()" if own else f"np.array({value})"
@@ -288,8 +288,7 @@ class Writer(Identifiers):
         for (value, _), (_, target) in zip(item.stacked, stacks, strict=True):
             body.append(f"{target}.append({self.name(value)})")
         for value, every in item.gathered:
-            is_list = id(value) in self.schedule.lists
-            one = self.name(value) if is_list else f"np.array({self.name(value)})"
+            one = self.name(value) if isinstance(value, Values) else f"np.array({self.name(value)})"
             body.append(f"{self.name(every)}.append({one})")
         if frames:
             body.append(f"{frames}.append(({listed(map(self.name, item.saved))}))")
@@ -326,8 +325,8 @@ class Writer(Identifiers):
             return f"for _ in range({STEP_LIMIT + 1}):"
         targets, sources = [], []
         if backward:
-            saved: Any = self.schedule.loops[id(item.frames)].saved
-            targets.append(self.unpacked(item.saved, saved))
+            frames: Any = item.frames
+            targets.append(self.unpacked(item.saved, frames.item.saved))
             sources.append(f"reversed({self.value(item.frames)})")
         for seq, local in item.slices:
             targets.append(self.name(local))
@@ -355,8 +354,9 @@ class Writer(Identifiers):
         for k, head in enumerate((f"if np.all({self.name(item.pred)}):", "else:")):
             body = []
             if item.backward and item.saved[k]:
-                saved = self.schedule.loops[id(item.frames)].saved[k]
-                body.append(f"{self.unpacked(item.saved[k], saved)} = {self.value(item.frames)}")
+                frames: Any = item.frames
+                targets = self.unpacked(item.saved[k], frames.item.saved[k])
+                body.append(f"{targets} = {self.value(frames)}")
             self.op = None
             body += self.statements(item.bodies[k])
             body += self.assigned([r[2] for r in item.results], [r[k] for r in item.results])
