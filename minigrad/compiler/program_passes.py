@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProgramError, user_line
-from ..grad_names import EMPTY, GRAD
+from ..grad_names import GRAD
 from ..static.backward.grad_ops import written_out
 from ..static.program.block import Block
 from ..static.program.infer import infer_outputs
 from ..static.program.operator import Operator, find_info
 from ..static.program.program import Program
-from ..static.program.transform import drop_unused
+from ..static.program.transform import drop_unused, needed_ops
 from ..static.program.variable import Variable, plain_variable
 
 # -- who writes and who reads a name -------------------------------------------------------
@@ -51,15 +51,6 @@ def never_written(program: Program) -> set[str]:
 def held_names(program: Program) -> set[str]:
     """Names in the attrs of control operators: what enters and leaves blocks keeps its name."""
     return {n for block in program.blocks for op in block.ops for n in op.block_names}
-
-
-def names_read(program: Program, op: Operator) -> set[str]:
-    """All names an operator reads, its blocks included."""
-    names = {n for n in op.input_names if n != EMPTY}
-    for index in op.sub_blocks.values():
-        for inner in program.blocks[index].ops:
-            names |= names_read(program, inner)
-    return names
 
 
 def names_inside(program: Program, op: Operator) -> set[str]:
@@ -353,18 +344,15 @@ def dead_code(program: Program, fetch: Iterable[str]) -> Program:
     ['exp']
     """
     copy = program.clone()
-    root = copy.global_block()
-    needed = set(fetch)
-    ops = []
-    for op in reversed(root.ops):
-        wanted = any(n in needed or is_state(root, n) for n in op.output_names)
-        if wanted or not set(fetch).isdisjoint(names_inside(copy, op)):
-            needed.difference_update(op.output_names)
-            needed.update(names_read(copy, op))
-            ops.append(op)
-    root.ops = ops[::-1]
+    root, names = copy.global_block(), set(fetch)
+
+    def stays(op: Operator, used: bool) -> bool:
+        lasting = any(is_state(root, n) for n in op.output_names)
+        return used or lasting or not names.isdisjoint(names_inside(copy, op))
+
+    root.ops = needed_ops(root.ops, names, stays)
     copy.history.append("dead_code")
-    drop_unused(copy, set(fetch))
+    drop_unused(copy, names)
     return copy
 
 
