@@ -33,10 +33,9 @@ from ..static.run.executor import (
 from .lower import lower
 from .memory import Plan, start_memory
 from .passes.bias import fold_bias
-from .passes.dce import drop_copies, drop_unread
+from .passes.dce import drop_unneeded
 from .passes.double_buffer import double_buffer
 from .passes.in_place import make_in_place
-from .passes.one_value_each import one_value_each
 from .program_passes import LADDER, batch_products, climb, limited_depth
 from .schedule import Schedule
 from .source import Writer
@@ -224,9 +223,7 @@ class Pass(NamedTuple):
 
 
 PASSES = (
-    Pass(drop_unread),
-    Pass(one_value_each),
-    Pass(drop_copies),
+    Pass(drop_unneeded),
     Pass(double_buffer),
     Pass(make_in_place),
     Pass(fold_bias, "inexact"),

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .schedule import Array, Call, Unrecordable, arrays_in, replace_arrays
+from .schedule import Array, Call, Unrecordable, arrays_in, replace_arrays, substitute
 
 #: a kernel of more calls than this is called by its name
 LIMIT = 80
@@ -49,10 +49,11 @@ class Recorder:
         self.retarget = Retarget(_RecordingNumPy(self))
         self._dtypes: dict[Any, Any] = {}
         self.running: tuple[Any, Any, Any] = (None, (), {})
+        self.start = 0  # of the calls of the kernel that runs
 
     def kernel(self, primitive: Any, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
         """Record a kernel; returns its result in Arrays.  Errors: `Unrecordable`, then nothing is recorded."""
-        start = len(self.calls)
+        start = self.start = len(self.calls)
         self.running = (primitive, args, attrs)
         try:
             if not primitive.kernel.__module__.startswith("minigrad.ops."):
@@ -115,8 +116,24 @@ class Recorder:
             return self._add("compute", path, function, args, kwargs, Array(self, like))
         if not isinstance(out, Array) or (out.shape, out.dtype) != (like.shape, like.dtype):
             raise Unrecordable("a result of another shape or dtype")
+        if method == "__call__" and ufunc.signature is None and self._may_be_new(out, args):
+            before = Array(self, out.like, out.name)  # what had the name until now
+            for call in self.calls[self.start :]:
+                substitute(call, {id(out): before})
+            args = replace_arrays(args, lambda a: before if a is out else a)
+            return self._add("compute", path, function, args, kwargs, out)
         self._add("compute", path, function, args, kwargs, out).recorder.calls[-1].into = out
         return out
+
+    def _may_be_new(self, out: Array, args: Any) -> bool:
+        """Whether ``np.exp(e, e)`` may be ``f = np.exp(e)``: no view looks at ``e``; `memory.Plan` undoes it."""
+        results = [a for call in self.calls[self.start :] for a in arrays_in([call.out])]
+        viewed = any(r is out for a in results if a is not out for r in a.roots)
+        plain = all(
+            a.like is not None and a.like.flags.c_contiguous for a in [out, *arrays_in(args)]
+        )
+        own = any(a is out for a in results) and out.is_root and not viewed
+        return own and plain and bool(out.ndim) and out.dtype.kind in "fiu"
 
     def _ufunc_result(self, ufunc: Any, method: str, args: Any, kwargs: Any) -> Any:
         if method == "__call__" and ufunc.signature is None and not kwargs:

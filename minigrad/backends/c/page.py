@@ -11,9 +11,8 @@ import numpy as np
 
 from ...compiler.lower import Lowering
 from ...compiler.memory import Memory
-from ...compiler.passes.dce import drop_copies, drop_unread
+from ...compiler.passes.dce import drop_unneeded
 from ...compiler.passes.in_place import make_in_place
-from ...compiler.passes.one_value_each import one_value_each
 from ...compiler.schedule import Array, arrays_in
 from ...compiler.syntax import Identifiers, clean
 from ...errors import ProgramError
@@ -51,8 +50,8 @@ class Page(Identifiers):
     def __init__(self, program: Program, fetch: list[str], memory: Memory, exact: bool) -> None:
         one_by_one = replace(memory, slabs=[])
         super().__init__(Lowering(program, fetch, one_by_one, 1000).schedule, RESERVED.split())
-        for run in (drop_unread, one_value_each, drop_copies, make_in_place):
-            run(self.schedule)
+        drop_unneeded(self.schedule)
+        make_in_place(self.schedule)
         self.exact = exact
         self.op: Any = None
         self.places: dict[int, Any] = {}  # id of an Array → its Place, or what a loop saved

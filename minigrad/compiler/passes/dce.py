@@ -20,12 +20,12 @@ from ..schedule import (
 )
 
 
-def drop_copies(schedule: Schedule) -> None:
-    """Let its source stand for a copy, if neither of them is changed later on; for its product with one, too."""
+def drop_unneeded(schedule: Schedule) -> None:
+    """Drop copies, whose source stands for them if neither is changed later on, and then what nobody reads."""
     same: dict[int, Array] = {}
     _drop_copies(schedule.items, None, changed_memory(schedule.items), same)
     substitute_all(schedule, same)
-    drop_unread(schedule)  # the ones
+    _drop_unread(schedule)
 
 
 def _drop_copies(items: list[Any], holder: Any, changed: set[int], same: dict[int, Array]) -> None:
@@ -67,7 +67,7 @@ def _is_one(maker: Call | None, changed: set[int]) -> bool:
     return changed.isdisjoint(map(id, maker.out.roots))
 
 
-def drop_unread(schedule: Schedule) -> None:
+def _drop_unread(schedule: Schedule) -> None:
     """Calls whose result nobody reads, from the last to the first."""
     needed = {id(r) for a in schedule.fetched for r in (a, *a.roots)}
     items = []
