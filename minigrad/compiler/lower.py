@@ -33,7 +33,7 @@ from .schedule import (
     arrays_in,
     is_elementwise,
 )
-from .tracer import LIMIT, Recorder
+from .tracer import Recorder
 
 
 class Names:
@@ -71,10 +71,8 @@ class Names:
 class Lowering:
     """One program on its way to a schedule."""
 
-    def __init__(
-        self, program: Program, fetch: list[str], memory: Memory, limit: int = LIMIT
-    ) -> None:
-        self.program, self.recorder = program, Recorder(limit)
+    def __init__(self, program: Program, fetch: list[str], memory: Memory) -> None:
+        self.program, self.recorder = program, Recorder()
         self.schedule = Schedule(memory)
         self.watched = [n for n in dict.fromkeys(fetch) if n not in program.global_block().vars]
         self.gathered: dict[str, Array] = {}

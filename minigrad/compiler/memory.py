@@ -47,25 +47,23 @@ def start_memory(program: Program, executor: Executor | None) -> Memory:
     written = {n for block in program.blocks for op in block.ops for n in op.output_names}
     alone = [[name] for name in start if name not in in_slabs]
     alone.sort(key=lambda names: names[0] not in written)
-    size, state, places = 0, 0, {}
+    size, state, laid_out = 0, 0, []
     for names in slabs + alone:
-        places[slab_name(names)] = size
         dtype = start[names[0]].dtype
-        size += in_slab(dtype, [start[n].shape for n in names])[0] * dtype.itemsize
-        size += -size % ALIGN
-        state = size if names[0] in written else state
-    block = aligned_zeros(size, np.uint8)
-    arrays = {STATE: block[:state]}
-    for names in slabs + alone:
-        first, dtype = places[slab_name(names)], start[names[0]].dtype
         length, parts = in_slab(dtype, [start[n].shape for n in names])
-        whole = block[first : first + length * dtype.itemsize].view(dtype)
-        arrays[slab_name(names)] = whole
+        laid_out.append((names, size, length * dtype.itemsize, parts))
+        size += length * dtype.itemsize
+        state = size if names[0] in written else state
+    block, places = aligned_zeros(size, np.uint8), {}
+    arrays = {STATE: block[:state]}
+    for names, first, nbytes, parts in laid_out:
+        whole = block[first : first + nbytes].view(start[names[0]].dtype)
+        arrays[slab_name(names)], places[slab_name(names)] = whole, first
         for name, (begin, end) in zip(names, parts, strict=True):
             part = whole[begin:end].reshape(start[name].shape)
             part[...] = start[name]
             start[name] = part
-            places[name] = first + begin * dtype.itemsize
+            places[name] = first + begin * whole.itemsize
     places = {name: begin for name, begin in places.items() if begin < state}
     return Memory(start, {**arrays, **start}, slabs, places)
 

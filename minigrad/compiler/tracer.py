@@ -20,7 +20,7 @@ import numpy as np
 from .schedule import Array, Call, Unrecordable, arrays_in, replace_arrays, substitute
 
 #: a kernel of more calls than this is called by its name
-LIMIT = 80
+LIMIT = 1000
 
 _FACTS: dict[Any, Callable[..., Any]] = {
     np.shape: lambda a: a.shape,
@@ -40,8 +40,7 @@ _UNDECIDED = {np.any, np.all, np.nonzero, np.unique, np.array_equal, np.allclose
 class Recorder:
     """The calls recorded so far, and how every NumPy function is recorded."""
 
-    def __init__(self, limit: int = LIMIT) -> None:
-        self.limit = limit
+    def __init__(self) -> None:
         self.calls: list[Any] = []
         self.arrays: list[Array] = []
         self.op: Any = None
@@ -59,7 +58,7 @@ class Recorder:
             if not primitive.kernel.__module__.startswith("minigrad.ops."):
                 raise Unrecordable("a kernel of the user")
             out = self.retarget.of(primitive.kernel)(*args, **attrs)
-            if len(self.calls) - start > self.limit:
+            if len(self.calls) - start > LIMIT:
                 raise Unrecordable("many calls")
             return out
         except Exception as error:
@@ -212,10 +211,8 @@ class Recorder:
 
     def getitem(self, source: Array, index: Any) -> Any:
         """``source[index]``."""
-        if arrays_in(index) or _has_arrays(index):
+        if _is_looked_up(index):
             probe = _stand_in(source)[replace_arrays(index, _stand_in)]
-            if any(a.dtype.kind == "b" for a in arrays_in(index)):
-                raise Unrecordable("a mask")
             if not isinstance(probe, np.ndarray):
                 index = (*index, ...) if isinstance(index, tuple) else (index, ...)
             out = Array(self, np.empty_like(probe))
@@ -238,9 +235,7 @@ class Recorder:
         """``target[index] = value``."""
         if isinstance(value, Array) and value.shares(target) and self._just_written(value):
             return
-        if arrays_in(index) or _has_arrays(index):
-            if any(a.dtype.kind == "b" for a in arrays_in(index)):
-                raise Unrecordable("a mask")
+        if _is_looked_up(index):
             self._add("write", "[]=", operator.setitem, (target, index, value), {}, None)
             return
         place = target[index] if index is not Ellipsis else target
@@ -341,9 +336,12 @@ def _without_inner(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Any:
     return x[..., :0], y[:0] if y.ndim == 1 else y[..., :0, :]
 
 
-def _has_arrays(index: Any) -> bool:
+def _is_looked_up(index: Any) -> bool:
+    """Whether an index holds positions, not slices.  Errors: `Unrecordable` for a mask."""
+    if any(a.dtype.kind == "b" for a in arrays_in(index)):
+        raise Unrecordable("a mask")
     parts = index if isinstance(index, tuple) else (index,)
-    return any(isinstance(p, np.ndarray | list) for p in parts)
+    return bool(arrays_in(index)) or any(isinstance(p, np.ndarray | list) for p in parts)
 
 
 class _StrideTricks:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.lower import Lowering
+from ...compiler.lower import lower
 from ...compiler.memory import Memory
 from ...compiler.passes.dce import drop_unneeded
 from ...compiler.passes.in_place import make_in_place
@@ -49,7 +49,7 @@ class Page(Identifiers):
 
     def __init__(self, program: Program, fetch: list[str], memory: Memory, exact: bool) -> None:
         one_by_one = replace(memory, slabs=[])
-        super().__init__(Lowering(program, fetch, one_by_one, 1000).schedule, RESERVED.split())
+        super().__init__(lower(program, fetch, one_by_one), RESERVED.split())
         drop_unneeded(self.schedule)
         make_in_place(self.schedule)
         self.exact = exact
