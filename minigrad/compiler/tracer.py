@@ -46,7 +46,6 @@ class Recorder:
         self.op: Any = None
         self.ignores: tuple[str, ...] = ()
         self.retarget = Retarget(_RecordingNumPy(self))
-        self._dtypes: dict[Any, Any] = {}
         self.running: tuple[Any, Any, Any] = (None, (), {})
         self.start = 0  # of the calls of the kernel that runs
 
@@ -121,8 +120,7 @@ class Recorder:
                 substitute(call, {id(out): before})
             args = replace_arrays(args, lambda a: before if a is out else a)
             return self._add("compute", path, function, args, kwargs, out)
-        self._add("compute", path, function, args, kwargs, out).recorder.calls[-1].into = out
-        return out
+        return self._add("compute", path, function, args, kwargs, out, into=out)
 
     def _may_be_new(self, out: Array, args: Any) -> bool:
         """Whether ``np.exp(e, e)`` may be ``f = np.exp(e)``: no view looks at ``e``; `memory.Plan` undoes it."""
@@ -137,13 +135,10 @@ class Recorder:
     def _ufunc_result(self, ufunc: Any, method: str, args: Any, kwargs: Any) -> Any:
         if method == "__call__" and ufunc.signature is None and not kwargs:
             shape = np.broadcast_shapes(*[np.shape(a) for a in args])
-            key = (ufunc, *[a.dtype if hasattr(a, "dtype") else type(a) for a in args])
-            if key not in self._dtypes:
-                probes = [np.ones(1, a.dtype) if hasattr(a, "dtype") else a for a in args]
-                with np.errstate(all="ignore"):
-                    self._dtypes[key] = ufunc(*probes).dtype
+            types = [getattr(a, "dtype", type(a)) for a in args]
+            types = [np.dtype(bool) if t is bool else t for t in types]
             arrays = [a for a in replace_arrays(args, _like) if isinstance(a, np.ndarray)]
-            return _laid_out_like(shape, self._dtypes[key], arrays)
+            return _laid_out_like(shape, ufunc.resolve_dtypes((*types, None))[-1], arrays)
         if ufunc is np.matmul and not kwargs:
             return np.matmul(
                 *_without_inner(*[a.like if isinstance(a, Array) else np.asarray(a) for a in args])
@@ -170,12 +165,14 @@ class Recorder:
             return self._view(_path(function), function, args, kwargs)
         if function in _WRITES:
             return self._add("write", _path(function), function, args, kwargs, None)
+        change = _like if function in _JOINS else _stand_in
+        held = {id(a): change(a) for a in arrays_in((args, kwargs))}
         with np.errstate(all="ignore"):
-            change = _like if function in _JOINS else _stand_in
-            result = function(*replace_arrays(args, change), **replace_arrays(kwargs, change))
+            values, options = replace_arrays((args, kwargs), lambda a: held[id(a)])
+            result = function(*values, **options)
         if not isinstance(result, np.ndarray | np.generic):
             raise Unrecordable("several results")
-        if function not in _JOINS and _is_view(function, args, kwargs):
+        if any(np.may_share_memory(result, memory) for memory in held.values()):
             raise Unrecordable("a view by a function that may also copy")
         kind = "compute" if function in _JOINS or function is np.dot else "fresh"
         return self._add(
@@ -274,10 +271,18 @@ class Recorder:
         out = Array(self, np.empty(shape, dtype))
         return self._add("fill", "np.full", np.full, (shape, value, out.dtype), {}, out)
 
-    def _add(self, kind: str, path: str, function: Any, args: Any, kwargs: Any, out: Any) -> Any:
-        self.calls.append(
-            Call(kind, path, function, tuple(args), kwargs, out, self.op, None, self.ignores)
-        )
+    def _add(
+        self,
+        kind: str,
+        path: str,
+        function: Any,
+        args: Any,
+        kwargs: Any,
+        out: Any,
+        into: Any = None,
+    ) -> Any:
+        args, ignores = tuple(args), self.ignores
+        self.calls.append(Call(kind, path, function, args, kwargs, out, self.op, into, ignores))
         return out
 
 
@@ -289,17 +294,6 @@ def _path(function: Any) -> str:
     if getattr(np, name, None) is not function:
         raise Unrecordable(f"np.{name}")
     return f"np.{name}"
-
-
-def _is_view(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether the result looks at the memory of the one array among the arguments."""
-    arrays = arrays_in(args)
-    if len(arrays) != 1:
-        return False
-    memory = np.zeros_like(arrays[0].like)
-    with np.errstate(all="ignore"):
-        result = function(*replace_arrays(args, lambda _: memory), **kwargs)
-    return bool(np.may_share_memory(result, memory))
 
 
 def _like(array: Array) -> Any:
