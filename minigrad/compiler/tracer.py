@@ -114,7 +114,8 @@ class Recorder:
             return self._add("compute", path, function, args, kwargs, Array(self, like))
         if not isinstance(out, Array) or (out.shape, out.dtype) != (like.shape, like.dtype):
             raise Unrecordable("a result of another shape or dtype")
-        if method == "__call__" and ufunc.signature is None and self._may_be_new(out, args):
+        plain = method == "__call__" and ufunc.signature is None and out.strides == like.strides
+        if plain and self._may_be_new(out):
             before = Array(self, out.like, out.name)  # what had the name until now
             for call in self.calls[self.start :]:
                 substitute(call, {id(out): before})
@@ -122,15 +123,12 @@ class Recorder:
             return self._add("compute", path, function, args, kwargs, out)
         return self._add("compute", path, function, args, kwargs, out, into=out)
 
-    def _may_be_new(self, out: Array, args: Any) -> bool:
+    def _may_be_new(self, out: Array) -> bool:
         """Whether ``np.exp(e, e)`` may be ``f = np.exp(e)``: no view looks at ``e``; `memory.Plan` undoes it."""
         results = [a for call in self.calls[self.start :] for a in arrays_in([call.out])]
         viewed = any(r is out for a in results if a is not out for r in a.roots)
-        plain = all(
-            a.like is not None and a.like.flags.c_contiguous for a in [out, *arrays_in(args)]
-        )
         own = any(a is out for a in results) and out.is_root and not viewed
-        return own and plain and bool(out.ndim) and out.dtype.kind in "fiu"
+        return own and bool(out.ndim) and out.dtype.kind in "fiu"
 
     def _ufunc_result(self, ufunc: Any, method: str, args: Any, kwargs: Any) -> Any:
         if method == "__call__" and ufunc.signature is None and not kwargs:
@@ -380,11 +378,12 @@ class _RecordingNumPy:
         return self._recorder.fill(shape, None, dtype)
 
     def full(self, shape: Any, value: Any, dtype: Any = None) -> Any:
-        if isinstance(value, Array):
-            raise Unrecordable("a fill value from an array")
-        return self._recorder.fill(
-            shape, value, np.asarray(value).dtype if dtype is None else dtype
-        )
+        dtype = np.result_type(value) if dtype is None else dtype
+        if not isinstance(value, Array):
+            return self._recorder.fill(shape, value, dtype)
+        out = self._recorder.fill(shape, None, dtype)
+        out[...] = value
+        return out
 
     @contextmanager
     def errstate(self, **kwargs: Any) -> Iterator[None]:
