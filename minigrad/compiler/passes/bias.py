@@ -7,12 +7,11 @@ gradients, too, and one product gives both.  Saves an addition and a sum per lay
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ..memory import in_slab, slab_name
+from ..memory import slab_name
 from ..schedule import Array, Call, Schedule, makers_of
 
 
@@ -45,29 +44,26 @@ class _Folding:
         self.before: list[Any] = []
 
     def run(self) -> None:
-        joined = self.joined()
         for call in list(self.schedule.items):
             if isinstance(call, Call) and call.function is np.add and call.into is None:
                 layer = self.layer(call)
-                if layer is not None and (layer[1].name, layer[2].name) in joined:
-                    slab, start = joined[layer[1].name, layer[2].name]
-                    self.fold(call, *layer, slab, start)
+                place = None if layer is None else self.joined(*layer[1:])
+                if layer is not None and place is not None:
+                    self.fold(call, *layer, *place)
         self.schedule.items[:0] = self.before
 
-    def joined(self) -> dict[tuple[str, str], tuple[Array, int]]:
-        """Parameters of which the second begins where the first ends → their slab, and where the first begins."""
-        pairs = {}
-        state = self.schedule.state
-        for names in self.schedule.memory.slabs:
+    def joined(self, w: Array, b: Array) -> tuple[Array, int] | None:
+        """The slab in which b begins where w ends, and where w begins in it."""
+        state, memory = self.schedule.state, self.schedule.memory
+        for names in memory.slabs:
             slab = state.get(slab_name(names))
-            if slab is not None:
-                places = in_slab(slab.dtype, [state[n].shape for n in names])[1]
-                for (w, (start, stop)), (b, (after, _)) in pairwise(
-                    zip(names, places, strict=True)
-                ):
-                    if after == stop:
-                        pairs[w, b] = slab, start
-        return pairs
+            if slab is not None and {w.name, b.name} <= {*names}:
+                first, start, behind = (
+                    memory.places[n] for n in (slab_name(names), w.name, b.name)
+                )
+                if start + w.like.nbytes == behind:
+                    return slab, (start - first) // w.dtype.itemsize
+        return None
 
     def layer(self, addition: Call) -> tuple[Array, Array, Array] | None:
         """The x, w and b of ``x @ w + b``, if nobody else reads the product."""
