@@ -173,14 +173,12 @@ class Lowering:
 
     def gather(self, values: list[Array], whole: Array) -> list[Array]:
         """Store values side by side in memory of their own; where they are then."""
-        zeros = Call("slab", "np.zeros", np.zeros, (whole.shape, whole.dtype), {}, whole)
         with self.recorder.into(self.prepared):
-            self.prepared.append(zeros)
+            self.recorder.add("slab", np.zeros, (whole.shape, whole.dtype), whole)
             places = self.parts(whole, values)
         for value, place in zip(values, places, strict=True):
             place.name = value.name
-            args, op = (place, value), self.recorder.op
-            self.recorder.calls.append(Call("store", "np.copyto", np.copyto, args, {}, None, op))
+            self.recorder.add("store", np.copyto, (place, value))
         return places
 
     def parts(self, whole: Array, like: list[Array]) -> list[Array]:
@@ -220,7 +218,7 @@ class Lowering:
             Array(self.recorder, self.like(names, name), name, near=near) for name in targets(p, op)
         ]
         out = arrays if p.several else arrays[0]
-        self.recorder.calls.append(Call("opaque", p.type, p.kernel, args, attrs, out, op))
+        self.recorder.calls.append(Call("opaque", p.kernel, args, out, attrs, op, path=p.type))
         return [self.in_order(a, known=a.like is not None and a.ndim < 2) for a in arrays]
 
     def like(self, names: Names, name: str) -> Any:
@@ -248,8 +246,8 @@ class Lowering:
         """At the end the parameters change: an error on the way leaves them as they were."""
         values = [self.as_it_is(value) for value, _ in self.stored.values()]
         for (name, (_, op)), value in zip(self.stored.items(), values, strict=True):
-            args = self.schedule.state[name], value
-            self.recorder.calls.append(Call("store", "np.copyto", np.copyto, args, {}, None, op))
+            self.recorder.op = op
+            self.recorder.add("store", np.copyto, (self.schedule.state[name], value))
 
     def fetched(self, name: str, root: Names) -> Array:
         """The value of a fetched name; from inside loops the list of its values."""
@@ -270,10 +268,7 @@ class Lowering:
     def constant(self, value: np.ndarray[Any, Any]) -> Array:
         """A value known now."""
         out = Array(self.recorder, np.empty(value.shape, value.dtype))
-        self.recorder.calls.append(
-            Call("fresh", "np.array", np.array, (value,), {}, out, self.recorder.op)
-        )
-        return out
+        return self.recorder.add("fresh", np.array, (value,), out)  # type: ignore[no-any-return]
 
     def keep_old_values(self, names: Names | None, state: Array) -> None:
         """Names that stand for a parameter's memory keep what it holds now."""
@@ -450,10 +445,7 @@ class Lowering:
             return value
         like = None if value.like is None else np.empty(value.shape, value.dtype)
         ordered = Array(self.recorder, like, value.name, near=[value])
-        call = Call("fresh", "np.asarray", np.asarray, (value,), {"order": "C"}, ordered)
-        call.op = self.recorder.op
-        self.recorder.calls.append(call)
-        return ordered
+        return self.recorder.add("fresh", np.asarray, (value,), ordered, {"order": "C"})  # type: ignore[no-any-return]
 
 
 def wanted(names: Iterable[str], *columns: Iterable[str]) -> list[tuple[str, ...]]:

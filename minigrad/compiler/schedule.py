@@ -12,6 +12,7 @@ Vocabulary
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
@@ -139,19 +140,41 @@ class Values(Array):
         self.filled = self if filled is None else filled
 
 
+_SPELLINGS: dict[Any, str] = {
+    operator.getitem: "[]",
+    operator.setitem: "[]=",
+    np.ndarray.astype: ".astype",
+    np.lib.stride_tricks.as_strided: "np.lib.stride_tricks.as_strided",
+}
+
+
+def spelling(function: Any) -> str:
+    """How source writes a function: "np.add", "np.add.reduce".  Errors: `Unrecordable` where NumPy has no such name."""
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, np.ufunc):
+        return f"{spelling(owner)}.{function.__name__}"
+    name = function.__name__
+    if function not in _SPELLINGS and getattr(np, name, None) is not function:
+        raise Unrecordable(f"np.{name}")
+    return _SPELLINGS.get(function, f"np.{name}")
+
+
 @dataclass(slots=True, eq=False)
 class Call:
-    """One call of a function; ``path`` is how the source writes it, "np.add"; ``into`` where the result goes."""
+    """One call of a function; ``path`` is how the source writes it; ``into`` where the result goes."""
 
     kind: str
-    path: str
     function: Any
     args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    out: Any  # an Array, a list of them, or None
+    out: Any = None  # an Array, a list of them, or None
+    kwargs: dict[str, Any] = field(default_factory=dict)
     op: Operator | None = None
     into: Array | None = None
     ignores: tuple[str, ...] = ()  # floating-point errors the kernel silences
+    path: str = ""
+
+    def __post_init__(self) -> None:
+        self.path = self.path or spelling(self.function)
 
     def reads(self) -> list[Array]:
         """The Arrays among the arguments."""

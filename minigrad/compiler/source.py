@@ -221,7 +221,7 @@ class Writer(Identifiers):
         """A condition without which the kernel raises: then it is called, and does."""
         condition, args, attrs = call.args
         refuse = refusal(call.function)
-        failing = Call("opaque", call.path, refuse, args, attrs, None)
+        failing = Call("opaque", refuse, args, None, attrs, path=call.path)
         raises = f"{self.kernel(clean(f'{call.path}_refuses'), refuse)}({self.arguments(failing)})"
         return [f"if not {self.value(condition)}:", *indented([raises])]
 

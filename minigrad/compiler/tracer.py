@@ -71,17 +71,9 @@ class Recorder:
         primitive, args, attrs = self.running
         if condition.size != 1:
             raise Unrecordable("a decision on values")
-        self.calls.append(
-            Call(
-                "check",
-                primitive.type,
-                primitive.kernel,
-                (condition, args, attrs),
-                {},
-                None,
-                self.op,
-            )
-        )
+        call = Call("check", primitive.kernel, (condition, args, attrs), path=primitive.type)
+        call.op = self.op
+        self.calls.append(call)
         return True
 
     @contextmanager
@@ -100,10 +92,9 @@ class Recorder:
         """``np.add(a, b)``, ``np.add.reduce(a)``, ``np.add.at(a, i, b)``."""
         out = kwargs.pop("out", None)
         out = out[0] if isinstance(out, tuple) else out
-        path = _path(ufunc) + ("" if method == "__call__" else f".{method}")
         function = ufunc if method == "__call__" else getattr(ufunc, method)
         if method == "at":
-            return self._add("write", path, function, args, kwargs, None)
+            return self.add("write", function, args, None, kwargs)
         number = isinstance(out, Array) and not out.ndim and out.is_root and out is args[0]
         if number and len(args) == 2:
             out = None  # ``x += 1`` of a number makes a new one; ``np.exp(x, x)`` writes into it
@@ -111,7 +102,7 @@ class Recorder:
             raise Unrecordable("several results")
         like = self._ufunc_result(ufunc, method, args, kwargs)
         if out is None:
-            return self._add("compute", path, function, args, kwargs, Array(self, like))
+            return self.add("compute", function, args, Array(self, like), kwargs)
         if not isinstance(out, Array) or (out.shape, out.dtype) != (like.shape, like.dtype):
             raise Unrecordable("a result of another shape or dtype")
         plain = method == "__call__" and ufunc.signature is None and out.strides == like.strides
@@ -120,8 +111,8 @@ class Recorder:
             for call in self.calls[self.start :]:
                 substitute(call, {id(out): before})
             args = replace_arrays(args, lambda a: before if a is out else a)
-            return self._add("compute", path, function, args, kwargs, out)
-        return self._add("compute", path, function, args, kwargs, out, into=out)
+            return self.add("compute", function, args, out, kwargs)
+        return self.add("compute", function, args, out, kwargs, into=out)
 
     def _may_be_new(self, out: Array) -> bool:
         """Whether ``np.exp(e, e)`` may be ``f = np.exp(e)``: no view looks at ``e``; `memory.Plan` undoes it."""
@@ -160,9 +151,9 @@ class Recorder:
         if function is np.split:
             return self.split(*args, **kwargs)
         if function in _VIEWS:
-            return self._view(_path(function), function, args, kwargs)
+            return self._view(function, args, kwargs)
         if function in _WRITES:
-            return self._add("write", _path(function), function, args, kwargs, None)
+            return self.add("write", function, args, None, kwargs)
         change = _like if function in _JOINS else _stand_in
         held = {id(a): change(a) for a in arrays_in((args, kwargs))}
         with np.errstate(all="ignore"):
@@ -173,20 +164,17 @@ class Recorder:
         if any(np.may_share_memory(result, memory) for memory in held.values()):
             raise Unrecordable("a view by a function that may also copy")
         kind = "compute" if function in _JOINS or function is np.dot else "fresh"
-        return self._add(
-            kind, _path(function), function, args, kwargs, Array(self, np.empty_like(result))
-        )
+        return self.add(kind, function, args, Array(self, np.empty_like(result)), kwargs)
 
-    def _view(self, path: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _view(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         source = args[0]
         view = function(source.like, *args[1:], **kwargs)
         if np.may_share_memory(view, source.like) or not view.size:
-            return self._add(
-                "view", path, function, args, kwargs, Array(self, view, roots=source.roots)
-            )
+            out = Array(self, view, roots=source.roots)
+            return self.add("view", function, args, out, kwargs)
         if function is np.reshape:
             return self._reshaped_copy(source, view)
-        return self._add("fresh", path, function, args, kwargs, Array(self, view))
+        return self.add("fresh", function, args, Array(self, view), kwargs)
 
     def split(self, source: Any, sections: Any, axis: int = 0) -> list[Any]:
         """``np.split`` as slices: views, which are made once where the memory stays."""
@@ -211,39 +199,31 @@ class Recorder:
             if not isinstance(probe, np.ndarray):
                 index = (*index, ...) if isinstance(index, tuple) else (index, ...)
             out = Array(self, np.empty_like(probe))
-            return self._add("fresh", "[]", operator.getitem, (source, index), {}, out)
+            return self.add("fresh", operator.getitem, (source, index), out)
         view = source.like[index]
         if not isinstance(view, np.ndarray):
             index = (*index, ...) if isinstance(index, tuple) else (index, ...)
-        return self._view("[]", operator.getitem, (source, index), {})
+        return self._view(operator.getitem, (source, index), {})
 
     def strided(self, source: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
         """``as_strided``, of memory whose strides are known now."""
         as_strided = np.lib.stride_tricks.as_strided
         windows = as_strided(source.like, shape, strides, writeable=False)
         out = Array(self, windows, roots=source.roots)
-        return self._add(
-            "view", "np.lib.stride_tricks.as_strided", as_strided, (source, shape, strides), {}, out
-        )
+        return self.add("view", as_strided, (source, shape, strides), out)
 
     def setitem(self, target: Array, index: Any, value: Any) -> None:
         """``target[index] = value``."""
         if isinstance(value, Array) and value.shares(target) and self._just_written(value):
             return
         if _is_looked_up(index):
-            self._add("write", "[]=", operator.setitem, (target, index, value), {}, None)
+            self.add("write", operator.setitem, (target, index, value))
             return
         place = target[index] if index is not Ellipsis else target
         same = isinstance(value, Array | np.ndarray) and value.dtype == target.dtype
         safe = same or (type(value) in (int, float) and target.dtype.kind == "f")
-        self._add(
-            "write",
-            "np.copyto",
-            np.copyto,
-            (place, value),
-            {} if safe else {"casting": "unsafe"},
-            None,
-        )
+        casting = {} if safe else {"casting": "unsafe"}
+        self.add("write", np.copyto, (place, value), None, casting)
 
     def _just_written(self, value: Array) -> bool:
         """``a[i] += b`` writes into a view, and Python then sets ``a[i]`` to that view: nothing is left to do."""
@@ -255,43 +235,36 @@ class Recorder:
         if dtype == source.dtype and not copy:
             return source
         out = Array(self, np.empty_like(source.like, dtype))
-        return self._add("fresh", ".astype", np.ndarray.astype, (source, dtype), {}, out)
+        return self.add("fresh", np.ndarray.astype, (source, dtype), out)
 
     def copy(self, source: Array) -> Any:
         """A copy in memory of its own."""
         out = Array(self, np.empty_like(source.like))
         if source.dtype.kind in "fiu":
-            return self._add("compute", "np.positive", np.positive, (source,), {}, out)
-        return self._add("fresh", "np.array", np.array, (source,), {}, out)
+            return self.add("compute", np.positive, (source,), out)
+        return self.add("fresh", np.array, (source,), out)
 
     def fill(self, shape: Any, value: Any, dtype: Any) -> Any:
         """An array of one value; None leaves the elements open."""
         out = Array(self, np.empty(shape, dtype))
-        return self._add("fill", "np.full", np.full, (shape, value, out.dtype), {}, out)
+        return self.add("fill", np.full, (shape, value, out.dtype), out)
 
-    def _add(
+    def add(
         self,
         kind: str,
-        path: str,
         function: Any,
         args: Any,
-        kwargs: Any,
-        out: Any,
+        out: Any = None,
+        kwargs: Any = None,
         into: Any = None,
     ) -> Any:
-        args, ignores = tuple(args), self.ignores
-        self.calls.append(Call(kind, path, function, args, kwargs, out, self.op, into, ignores))
+        """Note a call; returns what it makes."""
+        call = Call(kind, function, tuple(args), out, kwargs or {}, self.op, into, self.ignores)
+        self.calls.append(call)
         return out
 
 
 _FILLS: dict[Any, Any] = {np.zeros_like: 0, np.ones_like: 1, np.empty_like: None}
-
-
-def _path(function: Any) -> str:
-    name = function.__name__
-    if getattr(np, name, None) is not function:
-        raise Unrecordable(f"np.{name}")
-    return f"np.{name}"
 
 
 def _like(array: Array) -> Any:

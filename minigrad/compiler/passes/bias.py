@@ -108,8 +108,8 @@ class _Folding:
         """Memory for x beside a column of ones, to which x is copied before the product."""
         n, k = x.shape
         wide = Array(x.recorder, np.empty((n, k + 1), x.dtype), f"{x.name or 'value'}_and_ones")
-        self.before.append(Call("slab", "np.ones", np.ones, (wide.shape, x.dtype), {}, wide))
-        copy = Call("write", "np.copyto", np.copyto, (wide[:, :k], x), {}, None, product.op)
+        x.recorder.add("slab", np.ones, (wide.shape, x.dtype), wide)
+        copy = Call("write", np.copyto, (wide[:, :k], x), op=product.op)
         self.schedule.items.insert(self.schedule.items.index(product), copy)
         return wide
 

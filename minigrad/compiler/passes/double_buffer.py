@@ -36,14 +36,14 @@ def double_buffer(schedule: Schedule) -> None:
     block = Array(recorder, memory.arrays[STATE], "all_state", fixed=True)
     beside = Array(recorder, block.like, "next_state")
     args: tuple[Any, ...] = block.shape, block.dtype
-    before = [Call("slab", "np.zeros", np.zeros, args, {}, beside)]
+    before = [Call("slab", np.zeros, args, beside)]
 
     def next_of(name: str) -> Array:
         """Where the next value of a parameter, or of a slab, is made."""
         like = memory.arrays[name]
         place = Array(recorder, like, f"next_{state[name].name}", (beside,))
         args = like.shape, like.dtype, beside, memory.places[name]
-        before.append(Call("view", "np.ndarray", np.ndarray, args, {}, place))
+        before.append(Call("view", np.ndarray, args, place))
         return place
 
     names = {id(array): name for name, array in state.items()}
@@ -52,8 +52,7 @@ def double_buffer(schedule: Schedule) -> None:
         store.args = next_of(name), store.args[1]
     held = {n for name in changed for n in in_slab_of(name)}
     for name in (memory.parameters.keys() & memory.places.keys()) - held:
-        args = next_of(name), state[name]
-        schedule.items.append(Call("write", "np.copyto", np.copyto, args, {}, None))
-    schedule.items.append(Call("store", "np.copyto", np.copyto, (block, beside), {}, None))
+        schedule.items.append(Call("write", np.copyto, (next_of(name), state[name])))
+    schedule.items.append(Call("store", np.copyto, (block, beside)))
     schedule.items[:0] = before
     state[STATE] = block
