@@ -115,24 +115,29 @@ class Lowering:
         An optimizer makes the same few elementwise calls for every parameter:
         ``np.multiply(rate, gradients); np.subtract(parameters, gradients)`` makes them for all.
         """
-        first = updates[0]
+        first, state = updates[0], self.schedule.state
         p: Any = op_info(first.type).forward
         written = [[n for op in updates for n in op.outputs[slot]] for slot in first.outputs]
         if not all(listed in self.slabs for listed in written):
             return False
-        like = [self.schedule.state[n] for n in written[0]]
-        slots, beside = {}, []
+        slabs = {}
+        for slot, listed in zip(first.outputs, written, strict=True):
+            name = first.type if slot == "param_out" else slot.removesuffix("_out")
+            slab = slabs[slab_name(listed)] = self.beside([state[n] for n in listed], f"all_{name}")
+            slab.fixed = True
+        like = [state[n] for n in written[0]]
+        slots, gathered = {}, {}
         for slot in first.inputs:
             listed = [n for op in updates for n in op.inputs[slot]]
             values = [names.find(n, self) for n in listed]
             alike = [(v.shape, v.dtype) for v in values] == [(v.shape, v.dtype) for v in like]
             if len(set(values)) == 1 and values[0].shape == ():
                 slots[slot] = [values[0]]
-            elif listed in self.slabs and alike and all(v.fixed for v in values):
-                slots[slot] = [self.slab(first, listed)]
+            elif alike and slab_name(listed) in slabs:
+                slots[slot] = [slabs[slab_name(listed)]]
             elif alike:
-                slots[slot] = [self.array_of_all(like, "gradients")]
-                beside.append((slot, values, slots[slot][0]))
+                slots[slot] = [self.beside(like, "gradients")]
+                gathered[slot] = values
             else:
                 return False
         calls: list[Any] = []
@@ -143,33 +148,22 @@ class Lowering:
                 return False
         if not all(is_elementwise(call) for call in calls):
             return False
-        for slot, values, whole in beside:
-            places = self.gather(values, whole)
+        for slot, values in gathered.items():
+            places = self.gather(values, slots[slot][0])
             if slot == "grad":
                 self.schedule.gradients.update(zip(written[0], places, strict=True))
         self.recorder.calls += calls
-        for listed, new in zip(written, news, strict=True):
-            for name, part in zip(listed, self.parts(new, like), strict=True):
-                names.values[name] = part
-            self.slab(first, listed)
-            self.stored[slab_name(listed)] = new, first
+        state.update(slabs)
+        for key, listed, new in zip(slabs, written, news, strict=True):
+            names.values.update(zip(listed, self.parts(new, like), strict=True))
+            self.stored[key] = new, first
         return True
 
-    def array_of_all(self, like: list[Array], name: str) -> Array:
+    def beside(self, like: list[Array], name: str) -> Array:
         """An array in which arrays like these lie side by side."""
         dtype = like[0].dtype
         length, _ = in_slab(dtype, [a.shape for a in like])
         return Array(self.recorder, np.empty(length, dtype), name)
-
-    def slab(self, update: Operator, names: list[str]) -> Array:
-        """The slab of parameters that updates write."""
-        state, key = self.schedule.state, slab_name(names)
-        if key not in state:
-            slot = next((s for s, held in update.outputs.items() if names[0] in held), "param_out")
-            name = update.type if slot == "param_out" else slot.removesuffix("_out")
-            state[key] = self.array_of_all([state[n] for n in names], f"all_{name}")
-            state[key].fixed = True
-        return state[key]
 
     def gather(self, values: list[Array], whole: Array) -> list[Array]:
         """Store values side by side in memory of their own; where they are then."""

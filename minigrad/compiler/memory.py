@@ -188,13 +188,13 @@ class Plan:
 
     def __init__(self, schedule: Schedule) -> None:
         self.buffers: list[Buffer] = []
-        self.placed: set[int] = set()  # ids of Arrays that have a buffer
+        self.placed: set[Array] = set()  # Arrays that have a buffer
         self.constant = _known_before(schedule.items)
-        self.live: dict[int, Buffer] = {}  # id of a root Array → its buffer
+        self.live: dict[Array, Buffer] = {}  # a root Array → its buffer
         free: dict[Any, list[Buffer]] = {}
-        read = [[id(r) for a in item.touches() for r in a.roots] for item in schedule.items]
+        read = [[r for a in item.touches() for r in a.roots] for item in schedule.items]
         last = {root: k for k, roots in enumerate(read) for root in roots}
-        last |= {id(r): len(read) for a in schedule.fetched for r in a.roots}
+        last |= {r: len(read) for a in schedule.fetched for r in a.roots}
         for k, item in enumerate(schedule.items):
             ended = {root: None for root in read[k] if last[root] == k}  # in order
             if isinstance(item, Call) and item.kind == "slab":
@@ -205,8 +205,8 @@ class Plan:
                     waiting = free.get(_kind(item.out))
                     buffer = waiting.pop() if waiting else self.new(item.out)
                 self.place(item.out, buffer)
-                if id(item.out) not in last:
-                    ended[id(item.out)] = None
+                if item.out not in last:
+                    ended[item.out] = None
             for root in ended:
                 over = self.live.pop(root, None)
                 if over is not None and over.start is None:
@@ -217,15 +217,15 @@ class Plan:
         out = call.out
         if not isinstance(out, Array) or not out.is_root or out.like is None:
             return False
-        if id(out) in self.constant or call.into is not None:
+        if out in self.constant or call.into is not None:
             return False
         return call.kind == "fill" or (call.kind == "compute" and out.dtype.kind in "fiub")
 
     def place(self, array: Array, buffer: Buffer) -> None:
         """Let a value live in a buffer."""
         buffer.holds.append(array)
-        self.placed.add(id(array))
-        self.live[id(array)] = buffer
+        self.placed.add(array)
+        self.live[array] = buffer
 
     def new(self, array: Array, start: int | None = None) -> Buffer:
         """A buffer for values like this one; a slab with its ``start``."""
@@ -233,12 +233,12 @@ class Plan:
         self.buffers.append(Buffer(name, array.like, start=start))
         return self.buffers[-1]
 
-    def in_place(self, call: Call, ended: Collection[int]) -> Buffer | None:
+    def in_place(self, call: Call, ended: Collection[Array]) -> Buffer | None:
         """The buffer of an operand that nobody reads after this call."""
-        for array in call.args if is_elementwise(call) else ():
-            buffer = self.live.get(id(array)) if id(array) in ended else None
+        for array in arrays_in(call.args) if is_elementwise(call) else ():
+            buffer = self.live.get(array) if array in ended else None
             if buffer is not None and _kind(buffer) == _kind(call.out):
-                return self.live.pop(id(array))
+                return self.live.pop(array)
         return None
 
 
@@ -247,18 +247,18 @@ def _kind(value: Array | Buffer) -> Any:
     return value.like.shape, value.like.dtype, value.like.strides
 
 
-def _known_before(items: list[Any]) -> set[int]:
-    """The ids of filled Arrays that nobody changes, and of what follows from such: known before the first run."""
+def _known_before(items: list[Any]) -> set[Array]:
+    """The filled Arrays that nobody changes, and of what follows from such: known before the first run."""
     changed = changed_memory(items)
-    known: set[int] = set()
+    known: set[Array] = set()
     for call in items:
         if not isinstance(call, Call) or call.into is not None:
             continue
         outs, reads = arrays_in([call.out]), call.reads()
         follows = call.kind in ("compute", "fresh", "view") and reads
         filled = call.kind == "fill" and call.args[1] is not None
-        if (filled or (follows and known.issuperset(map(id, reads)))) and changed.isdisjoint(
-            id(r) for a in outs for r in a.roots
+        if (filled or (follows and known.issuperset(reads))) and changed.isdisjoint(
+            r for a in outs for r in a.roots
         ):
-            known.update(map(id, outs))
+            known.update(outs)
     return known

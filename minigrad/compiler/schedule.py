@@ -49,7 +49,6 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         self.like = np.asarray(like) if isinstance(like, np.generic) else like
         self.recorder, self.name, self.fixed = recorder, name, fixed
         self.roots = roots or (self, *[r for a in near for r in a.roots])
-        recorder.arrays.append(self)  # ids stay unique while their objects live
 
     shape = property(lambda self: self.like.shape)
     dtype = property(lambda self: self.like.dtype)
@@ -299,30 +298,26 @@ def replace_arrays(value: Any, change: Any) -> Any:
     return value
 
 
-def current(array: Array, same: dict[int, Array]) -> Array:
+def current(array: Array, same: dict[Array, Array]) -> Array:
     """The Array that stands for this one: ``same`` is followed to its end."""
-    while id(array) in same:
-        array = same[id(array)]
+    while array in same:
+        array = same[array]
     return array
 
 
-def substitute(item: Any, same: dict[int, Array], deep: bool = True) -> None:
-    """Let an item use other Arrays: ``same`` maps the id of an Array to the one that stands for it.
-
-    ``deep=False`` leaves the calls inside loops and branches as they are.
-    """
+def substitute(item: Any, same: dict[Array, Array]) -> None:
+    """Let an item use other Arrays: ``same`` maps an Array to the one that stands for it."""
 
     def change(array: Array) -> Array:
         array = current(array, same)
-        if any(id(r) in same for r in array.roots):
-            roots = [s for r in array.roots for s in (change(r).roots if id(r) in same else (r,))]
+        if not same.keys().isdisjoint(array.roots):
+            roots = [s for r in array.roots for s in (change(r).roots if r in same else (r,))]
             array.roots = tuple(dict.fromkeys(roots))
         return array
 
     def changed(value: Any) -> Any:
         if isinstance(value, Call | Loop | Branch):
-            if deep:
-                substitute(value, same)
+            substitute(value, same)
             return value
         if isinstance(value, list | tuple):
             return type(value)([changed(v) for v in value])
@@ -333,7 +328,7 @@ def substitute(item: Any, same: dict[int, Array], deep: bool = True) -> None:
             setattr(item, each.name, changed(getattr(item, each.name)))
 
 
-def substitute_all(schedule: Schedule, same: dict[int, Array]) -> None:
+def substitute_all(schedule: Schedule, same: dict[Array, Array]) -> None:
     """Let a schedule use other Arrays, in its items and in what it returns."""
     for item in schedule.items:
         substitute(item, same)
@@ -373,14 +368,14 @@ def written(items: list[Any]) -> list[Array]:
     return out
 
 
-def changed_memory(items: list[Any]) -> set[int]:
-    """The ids of the Arrays whose memory calls change after it was made."""
-    return {id(r) for a in written(items) for r in a.roots}
+def changed_memory(items: list[Any]) -> set[Array]:
+    """The Arrays whose memory calls change after it was made."""
+    return {r for a in written(items) for r in a.roots}
 
 
-def makers_of(items: list[Any]) -> dict[int, Call]:
-    """id of an Array → the call that makes it."""
-    return {id(a): c for c in items if isinstance(c, Call) for a in arrays_in([c.out])}
+def makers_of(items: list[Any]) -> dict[Array, Call]:
+    """An Array → the call that makes it."""
+    return {a: c for c in items if isinstance(c, Call) for a in arrays_in([c.out])}
 
 
 class ShapeWhenRun:

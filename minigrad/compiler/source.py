@@ -44,13 +44,13 @@ class Writer(Identifiers):
         self.bound: dict[Any, str] = {}  # what is made or looked up once → identifier
         self.op: Operator | None = None
         self.changing = False  # parameters, from here on
-        self.fixed: set[int] = set()  # Arrays whose memory is the same in every run
+        self.fixed: set[Array] = set()  # Arrays whose memory is the same in every run
 
     def module(self) -> list[str]:
         """The whole source."""
         for name, array in self.schedule.state.items():
             target = self.name(array)
-            self.fixed.add(id(array))
+            self.fixed.add(array)
             self.before.append(f"{target} = parameters[{target!r}]")
             self.table[target] = name
         for buffer in self.plan.buffers:
@@ -108,8 +108,8 @@ class Writer(Identifiers):
                 targets[wanted] = self.unique(wanted)
                 if array.name:
                     self.table.setdefault(targets[wanted], array.name)
-            self.identifiers[id(array)] = targets[wanted]
-            self.fixed.add(id(array))
+            self.identifiers[array] = targets[wanted]
+            self.fixed.add(array)
         if len(targets) > 1:
             self.before.append(comment("one memory, used in turn"))
         like, zeros = buffer.like, self.kernel("zeros", aligned_zeros)
@@ -128,7 +128,7 @@ class Writer(Identifiers):
         value = self.name(array)
         if isinstance(array, Values):
             return value
-        own = id(array) in self.plan.placed and not array.fixed
+        own = array in self.plan.placed and not array.fixed
         return f"{value}.copy()" if own else f"np.array({value})"
 
     # -- calls -----------------------------------------------------------------------------
@@ -164,11 +164,11 @@ class Writer(Identifiers):
         """Views of memory that stays, and arrays of one value, are made once, before the first run."""
         if call.kind == "slab":
             return True
-        fixed = call.kind == "view" and isinstance(call.out, Array)
-        fixed = fixed and all(id(a) in self.fixed for a in call.reads())
-        if fixed or id(call.out) in self.plan.constant:
+        out = call.out
+        fixed = call.kind == "view" and self.fixed.issuperset(call.reads())
+        if isinstance(out, Array) and (fixed or out in self.plan.constant):
             self.before += self.call(call)
-            self.fixed.add(id(call.out))
+            self.fixed.add(out)
             return True
         return False
 
@@ -181,7 +181,7 @@ class Writer(Identifiers):
     def call(self, call: Call) -> list[str]:
         """The lines of one call."""
         out, place = call.out, call.into
-        if place is None and isinstance(out, Array) and id(out) in self.plan.placed:
+        if place is None and isinstance(out, Array) and out in self.plan.placed:
             place = out
         if call.kind == "check":
             return self.check(call)
@@ -309,11 +309,11 @@ class Writer(Identifiers):
 
     def adding_up(self, item: Loop) -> list[str]:
         """What a step adds to each total: in place, unless the first summand is used elsewhere, too."""
-        fresh = {id(c.out) for c in item.body if isinstance(c, Call) and c.kind == "compute"}
-        left = Counter(id(r) for a in leaving(item) for r in a.roots)
+        fresh = {c.out for c in item.body if isinstance(c, Call) and c.kind == "compute"}
+        left = Counter(r for a in leaving(item) for r in a.roots)
         lines = []
         for value, total, _ in item.totals:
-            own = value.is_root and left[id(value)] == 1 and value.ndim > 0 and id(value) in fresh
+            own = value.is_root and left[value] == 1 and value.ndim > 0 and value in fresh
             t, v = self.name(total), self.name(value)
             more = f"np.add({t}, {v}, {t})" if own else f"np.add({t}, {v})"
             lines.append(f"{t} = {v} if {t} is None else {more}")
@@ -337,8 +337,8 @@ class Writer(Identifiers):
 
     def unpacked(self, pairs: list[Any], saved: list[Array]) -> str:
         """The names that what a step saved has here."""
-        here = {id(value): self.name(local) for value, local in pairs}
-        return f"({listed(here.get(id(v), '_') for v in saved)})" if pairs else "_"
+        here = {value: self.name(local) for value, local in pairs}
+        return f"({listed(here.get(v, '_') for v in saved)})" if pairs else "_"
 
     def stacked(self, value: Array, stack: Array, target: str, backward: bool) -> str:
         """The values of all steps as one array; none gives an empty one."""

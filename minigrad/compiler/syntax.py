@@ -60,8 +60,7 @@ class Identifiers:
 
     def __init__(self, schedule: Schedule, reserved: Iterable[str]) -> None:
         self.schedule = schedule
-        self.identifiers: dict[int, str] = {}  # id of an Array → its identifier
-        self.keep: list[Any] = []  # ids stay unique while their objects live
+        self.identifiers: dict[Any, str] = {}  # of Arrays, and by its id of each of ``constants``
         self.taken = set(reserved)
         self.counts: dict[str, int] = {}  # stem → the number to try next
         self.table: dict[str, str] = {}  # identifier → name in the program
@@ -70,11 +69,10 @@ class Identifiers:
 
     def name(self, array: Array) -> str:
         """The identifier of an Array."""
-        identifier = self.identifiers.get(id(array))
+        identifier = self.identifiers.get(array)
         if identifier is None:
             identifier = self.unique(clean(array.name) if array.name else "t1")
-            self.identifiers[id(array)] = identifier
-            self.keep.append(array)
+            self.identifiers[array] = identifier
             if array.name:
                 self.table.setdefault(identifier, array.name)
         return identifier

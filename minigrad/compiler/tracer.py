@@ -42,7 +42,6 @@ class Recorder:
 
     def __init__(self) -> None:
         self.calls: list[Any] = []
-        self.arrays: list[Array] = []
         self.op: Any = None
         self.ignores: tuple[str, ...] = ()
         self.retarget = Retarget(_RecordingNumPy(self))
@@ -109,7 +108,7 @@ class Recorder:
         if plain and self._may_be_new(out):
             before = Array(self, out.like, out.name)  # what had the name until now
             for call in self.calls[self.start :]:
-                substitute(call, {id(out): before})
+                substitute(call, {out: before})
             args = replace_arrays(args, lambda a: before if a is out else a)
             return self.add("compute", function, args, out, kwargs)
         return self.add("compute", function, args, out, kwargs, into=out)
@@ -155,9 +154,9 @@ class Recorder:
         if function in _WRITES:
             return self.add("write", function, args, None, kwargs)
         change = _like if function in _JOINS else _stand_in
-        held = {id(a): change(a) for a in arrays_in((args, kwargs))}
+        held = {a: change(a) for a in arrays_in((args, kwargs))}
         with np.errstate(all="ignore"):
-            values, options = replace_arrays((args, kwargs), lambda a: held[id(a)])
+            values, options = replace_arrays((args, kwargs), lambda a: held[a])
             result = function(*values, **options)
         if not isinstance(result, np.ndarray | np.generic):
             raise Unrecordable("several results")

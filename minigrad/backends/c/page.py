@@ -55,6 +55,7 @@ class Page(Identifiers):
         self.exact = exact
         self.op: Any = None
         self.places: dict[int, Any] = {}  # id of an Array → its Place, or what a loop saved
+        self.keep: list[Any] = []  # ids stay unique while their objects live
         self.members: dict[str, list[Place]] = {"p": [], "s": [], "f": []}
         self.tables: dict[Any, tuple[Place, str]] = {}
         self.failures: list[tuple[Any, tuple[Any, ...], dict[str, Any], Any]] = []

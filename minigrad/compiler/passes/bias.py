@@ -37,9 +37,9 @@ class _Folding:
         self.schedule = schedule
         self.makers = makers_of(schedule.items)
         calls = [c for c in schedule.items if isinstance(c, Call)]
-        self.writers = {id(c.into): c for c in calls if c.into is not None}
-        self.reads = Counter(id(a) for item in schedule.items for a in item.touches())
-        self.reads.update(map(id, schedule.fetched))
+        self.writers = {c.into: c for c in calls if c.into is not None}
+        self.reads = Counter(a for item in schedule.items for a in item.touches())
+        self.reads.update(schedule.fetched)
         self.wide: dict[Array, Array] = {}  # x → x beside a column of ones
         self.before: list[Any] = []
 
@@ -57,7 +57,7 @@ class _Folding:
         state, memory = self.schedule.state, self.schedule.memory
         for names in memory.slabs:
             slab = state.get(slab_name(names))
-            if slab is not None and {w.name, b.name} <= {*names}:
+            if slab is not None and {w.name, b.name} <= {*names} & self.schedule.gradients.keys():
                 first, start, behind = (
                     memory.places[n] for n in (slab_name(names), w.name, b.name)
                 )
@@ -68,19 +68,19 @@ class _Folding:
     def layer(self, addition: Call) -> tuple[Array, Array, Array] | None:
         """The x, w and b of ``x @ w + b``, if nobody else reads the product."""
         product, b = addition.args
-        maker = self.makers.get(id(product))
+        maker = self.makers.get(product) if isinstance(product, Array) else None
         if maker is None or maker.function is not np.matmul or maker.into is not None:
             return None
         x, w = maker.args
         arrays = all(isinstance(a, Array) and a.like is not None for a in (x, w, b))
-        if not arrays or (x.ndim, w.ndim, b.ndim) != (2, 2, 1) or self.reads[id(product)] != 1:
+        if not arrays or (x.ndim, w.ndim, b.ndim) != (2, 2, 1) or self.reads[product] != 1:
             return None
         return (x, w, b) if w.fixed and b.fixed and x.dtype == w.dtype == b.dtype else None
 
     def fold(self, addition: Call, x: Array, w: Array, b: Array, slab: Array, start: int) -> None:
         """One product for a layer, and one for the gradients of its parameters."""
         items, recorder = self.schedule.items, x.recorder
-        product = self.makers[id(addition.args[0])]
+        product = self.makers[addition.args[0]]
         with recorder.into(self.before):
             if x not in self.wide:
                 self.wide[x] = self.widened(x, product)
@@ -91,11 +91,11 @@ class _Folding:
         addition.args = wide, matrix
         items.remove(product)
         places = self.schedule.gradients
-        of_w, of_b = (self.writers.get(id(places.get(p.name))) for p in (w, b))
+        of_w, of_b = (self.writers.get(places[p.name]) for p in (w, b))
         if of_w is None or of_b is None or of_w.function is not np.matmul:
             return
         turned, g = of_w.args
-        view = self.makers.get(id(turned))
+        view = self.makers.get(turned) if isinstance(turned, Array) else None
         of_x = view is not None and view.function is np.transpose and view.args[0] is x
         rows = of_b.path == "np.add.reduce" and of_b.kwargs.get("axis", 0) == 0
         if of_x and rows and of_b.args[0] is g:

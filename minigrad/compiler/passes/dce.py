@@ -22,66 +22,71 @@ from ..schedule import (
 
 def drop_unneeded(schedule: Schedule) -> None:
     """Drop copies, whose source stands for them if neither is changed later on, and then what nobody reads."""
-    same: dict[int, Array] = {}
+    same: dict[Array, Array] = {}
     _drop_copies(schedule.items, None, changed_memory(schedule.items), same)
     substitute_all(schedule, same)
     _drop_unread(schedule)
 
 
-def _drop_copies(items: list[Any], holder: Any, changed: set[int], same: dict[int, Array]) -> None:
+def _drop_copies(
+    items: list[Any], holder: Any, changed: set[Array], same: dict[Array, Array]
+) -> None:
     """Those in a body; a step of a loop keeps what it hands on: ``holder`` is the loop or branch."""
-    leaves = {id(r) for a in leaving(holder) for r in a.roots}
+    leaves = {r for a in leaving(holder) for r in a.roots}
     makers = makers_of(items)
     copies = set()
     for item in items:
         for body in bodies(item):
             _drop_copies(body, item, changed, same)
         source = _copied(item, makers, changed, same) if isinstance(item, Call) else None
-        if source is None or any(id(r) in changed for r in (*source.roots, *item.out.roots)):
+        if source is None or not changed.isdisjoint((*source.roots, *item.out.roots)):
             continue
-        if holder is None or id(source) in makers or id(item.out) not in leaves:
-            same[id(item.out)] = source
+        if holder is None or source in makers or item.out not in leaves:
+            same[item.out] = source
             copies.add(item)
     items[:] = [item for item in items if item not in copies]
 
 
 def _copied(
-    call: Call, makers: dict[int, Call], changed: set[int], same: dict[int, Array]
+    call: Call, makers: dict[Array, Call], changed: set[Array], same: dict[Array, Array]
 ) -> Array | None:
     """What a call only copies: ``np.positive(x)``, or ``np.multiply(x, ones)``."""
     if call.into is not None or call.function not in (np.positive, np.multiply):
         return None
-    args = [current(a, same) if isinstance(a, Array) else a for a in call.args]
-    sources = [a for a in args if isinstance(a, Array) and a.like is not None]
+    sources = [current(a, same) for a in call.args if isinstance(a, Array)]
     if call.function is np.multiply:
-        plain = [a for a in args if not _is_one(makers.get(id(a)), changed)]
-        sources = [a for a in plain if isinstance(a, Array)] if len(plain) == 1 else []
-    like = [a for a in sources if (a.shape, a.dtype) == (call.out.shape, call.out.dtype)]
+        others = [a for a in sources if not _is_one(makers.get(a), changed)]
+        sources = others if len(sources) == len(others) + 1 == 2 else []
+    like = [
+        a
+        for a in sources
+        if a.like is not None and (a.shape, a.dtype) == (call.out.shape, call.out.dtype)
+    ]
     return like[0] if like else None
 
 
-def _is_one(maker: Call | None, changed: set[int]) -> bool:
+def _is_one(maker: Call | None, changed: set[Array]) -> bool:
     """Whether an Array is filled with ones, and no border of ones around something."""
     if maker is None or maker.kind != "fill" or maker.args[1] != 1:
         return False
-    return changed.isdisjoint(map(id, maker.out.roots))
+    return changed.isdisjoint(maker.out.roots)
 
 
 def _drop_unread(schedule: Schedule) -> None:
     """Calls whose result nobody reads, from the last to the first."""
-    needed = {id(r) for a in schedule.fetched for r in (a, *a.roots)}
+    needed = {r for a in schedule.fetched for r in (a, *a.roots)}
     items = []
     for item in reversed(schedule.items):
         if isinstance(item, Call) and not _is_needed(item, needed):
             continue
-        needed.update(id(x) for a in item.touches() for x in (a, *a.roots))
+        needed.update(x for a in item.touches() for x in (a, *a.roots))
         items.append(item)
     schedule.items[:] = items[::-1]
 
 
-def _is_needed(call: Call, needed: set[int]) -> bool:
+def _is_needed(call: Call, needed: set[Array]) -> bool:
     if call.kind in ("store", "check"):
         return True
     if call.changed is not None:
-        return call.changed.fixed or any(id(r) in needed for r in call.changed.roots)
-    return any(id(a) in needed for a in arrays_in([call.out]))
+        return call.changed.fixed or not needed.isdisjoint(call.changed.roots)
+    return not needed.isdisjoint(arrays_in([call.out]))

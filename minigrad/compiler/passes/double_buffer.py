@@ -46,8 +46,8 @@ def double_buffer(schedule: Schedule) -> None:
         before.append(Call("view", np.ndarray, args, place))
         return place
 
-    names = {id(array): name for name, array in state.items()}
-    changed = [names[id(store.args[0])] for store in stores]
+    names = {array: name for name, array in state.items()}
+    changed = [names[store.args[0]] for store in stores]
     for name, store in zip(changed, stores, strict=True):
         store.args = next_of(name), store.args[1]
     held = {n for name in changed for n in in_slab_of(name)}

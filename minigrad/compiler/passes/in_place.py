@@ -32,18 +32,18 @@ def make_in_place(schedule: Schedule) -> None:
     """
     items = schedule.items
     makers = makers_of(items)
-    reads = Counter(id(a) for item in items for a in item.reads())
-    reads.update(map(id, schedule.fetched))
-    moved: dict[int, Array] = {}
+    reads = Counter(a for item in items for a in item.reads())
+    reads.update(schedule.fetched)
+    moved: dict[Array, Array] = {}
     for store in [c for c in items if isinstance(c, Call) and c.kind == "store"]:
         place, value = store.args
-        maker = makers.get(id(value))
+        maker = makers.get(value)
         if maker is None or not _fits(maker, value, place):
             continue
         if not place.fixed:
-            maker.into = moved[id(value)] = place
+            maker.into = moved[value] = place
             items.remove(store)
-        elif reads[id(value)] == 1:
+        elif reads[value] == 1:
             calls = _only_for(maker, makers, reads)
             if _may_wait(items, calls, store):
                 maker.into = place
@@ -62,12 +62,12 @@ def _fits(maker: Call, value: Array, place: Array) -> bool:
     return alike and apart and value.like.flags.c_contiguous
 
 
-def _only_for(call: Call, makers: dict[int, Call], reads: Counter[int]) -> list[Call]:
+def _only_for(call: Call, makers: dict[Array, Call], reads: Counter[Array]) -> list[Call]:
     """A call, behind the elementwise ones whose results nobody else reads."""
     calls = []
     for a in call.reads():
-        maker = makers.get(id(a))
-        if maker is not None and maker.into is None and reads[id(a)] == 1 and is_elementwise(maker):
+        maker = makers.get(a)
+        if maker is not None and maker.into is None and reads[a] == 1 and is_elementwise(maker):
             calls += _only_for(maker, makers, reads)
     return [*calls, call]
 
@@ -76,4 +76,4 @@ def _may_wait(items: list[Any], calls: list[Call], store: Call) -> bool:
     """Whether calls give the same in the place of a later one."""
     first = min(map(items.index, calls))
     changed = changed_memory(items[first : items.index(store)])
-    return changed.isdisjoint(id(r) for c in calls for a in c.reads() for r in a.roots)
+    return changed.isdisjoint(r for c in calls for a in c.reads() for r in a.roots)
