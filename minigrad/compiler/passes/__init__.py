@@ -1,1 +1,1 @@
-"""Passes over a schedule, one function per file; `pipeline` has them in order."""
+"""Passes over a schedule, one function per file; `compiler.step` has them in order."""
