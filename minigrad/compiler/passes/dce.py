@@ -34,6 +34,7 @@ def _drop_copies(
     """Those in a body; a step of a loop keeps what it hands on: ``holder`` is the loop or branch."""
     leaves = {r for a in leaving(holder) for r in a.roots}
     makers = makers_of(items)
+    viewed = {c.args[0] for c in makers.values() if c.kind == "view"}
     copies = set()
     for item in items:
         for body in bodies(item):
@@ -41,7 +42,13 @@ def _drop_copies(
         source = _copied(item, makers, changed, same) if isinstance(item, Call) else None
         if source is None or not changed.isdisjoint((*source.roots, *item.out.roots)):
             continue
-        if holder is None or source in makers or item.out not in leaves:
+        if (
+            holder is None
+        ):  # views of memory that stays are made once, those of what is fed in every run
+            stays = item.out in viewed
+        else:
+            stays = item.out in leaves and source not in makers
+        if not stays:
             same[item.out] = source
             copies.add(item)
     items[:] = [item for item in items if item not in copies]
