@@ -8,7 +8,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.viz.adapters.names import Names
-from minigrad.viz.adapters.of_grad_fn import Walk, accumulates, of_grad_fn
+from minigrad.viz.adapters.of_grad_fn import accumulates, of_grad_fn, walk_order
 from minigrad.viz.adapters.of_program import of_program
 from minigrad.viz.fold.fold import View
 from minigrad.viz.fold.segments import size_of
@@ -36,7 +36,7 @@ def drawn():
     return [
         (
             loss,
-            Walk([loss.grad_fn]).order,
+            walk_order([loss.grad_fn]),
             of_grad_fn([loss], Names()),
             of_grad_fn([loss], Names(), "grad"),
         )
