@@ -12,7 +12,7 @@ import ast
 import functools
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,7 @@ class Step:
         self.accumulates = accumulates(fn)
         self.primitive: Any = getattr(fn, "primitive", None)
         self.edges: list[tuple[Step | None, int]] = []  # slot by slot: which output of which step
+        self.slot_names, self.formulas = inputs_and_formulas(fn, len(fn.next_functions))
         #: what it keeps for its formula, by name, None when it was freed; and what it kept when it ran
         self.keeps = saved_values(fn)
         self.remembered: Mapping[str, Any] = {}
@@ -208,8 +209,7 @@ class Drawing:
 
     def _operation(self, step: Step) -> None:
         """One forward operation: its inputs, a box, its outputs."""
-        slots = slots_of(step.fn, len(step.edges))
-        edges = zip(slots, step.edges, strict=False)
+        edges = zip(step.slot_names, step.edges, strict=False)
         inputs = {slot: self._input(step, slot, *edge) for slot, edge in edges}
         primitive = step.primitive
         for slot in primitive.inputs if primitive is not None else ():
@@ -338,7 +338,7 @@ class Drawing:
         arrived = total(self._parts(step, 0))
         values |= {} if arrived is None else {"g": arrived}
         several = len(step.edges) > 1
-        for i, expression in enumerate(slot_formulas(step.fn, len(step.edges))):
+        for i, expression in enumerate(step.formulas):
             if step.edges[i][0] is not None:
                 known = in_list(names, str(i)) | names
                 mark, came = f"[{i}] " if several else "", self.gave.get((step.fn, i))
@@ -429,37 +429,30 @@ def saved_values(node: Any) -> Mapping[str, Any] | None:
     return saved if isinstance(saved, Mapping) or saved is None else {}
 
 
-def slots_of(node: Any, count: int) -> tuple[str, ...]:
-    """The names of the inputs that have a slot in ``next_functions``; those of a list are numbered."""
+def inputs_and_formulas(node: Any, count: int) -> tuple[Sequence[str], Sequence[ast.expr | None]]:
+    """The names of the ``count`` inputs that have a slot in ``next_functions``, those of a list numbered;
+    and what the gradient of each is: as declared, or as the code of its rule says.
+    """
+    if torch_facts.is_node(node):
+        return torch_facts.inputs_of(node, count), torch_facts.formulas_of(node, count)
     primitive = getattr(node, "primitive", None)
-    if torch_facts.is_node(node):
-        return torch_facts.inputs_of(node, count)
-    if primitive is None:
-        words = re.match(r"\s*\w+ = (.*)", getattr(type(node), "__doc__", None) or "")
-        named = re.findall(r"\b[a-z]\w*\b(?!\()", words.group(1)) if words else ()
-        named = tuple(dict.fromkeys(named))[:count]
-        return (*named, *(f"input {k}" for k in range(len(named), count)))
-    if primitive.list_input not in primitive.differentiable:
-        return tuple(primitive.differentiable)
-    *first, listed = primitive.differentiable
-    return (*first, *(f"{listed}[{k}]" for k in range(count - len(first))))
-
-
-def slot_formulas(node: Any, count: int) -> tuple[ast.expr | None, ...]:
-    """What each of ``count`` gradients is: as declared, or as the code of its rule says."""
-    if torch_facts.is_node(node):
-        return torch_facts.formulas_of(node, count)
+    if primitive is not None:
+        slots = [*primitive.differentiable]
+        if primitive.list_input in slots:
+            listed = slots.pop()
+            slots += [f"{listed}[{k}]" for k in range(count - len(slots))]
+        return slots, [rule_formula(primitive, slot.partition("[")[0]) for slot in slots]
+    words = re.match(r"\s*\w+ = (.*)", type(node).__doc__ or "")
+    names = dict.fromkeys(re.findall(r"\b[a-z]\w*\b(?!\()", words.group(1)) if words else ())
+    slots = [*names, *(f"input {k}" for k in range(len(names), count))][:count]
     texts = getattr(type(node), "formula_texts", {})  # of a node made from a table of derivatives
     if texts and len(texts) == count:
-        return tuple(ast.Name(str(text).replace(" * ", "·")) for text in texts.values())
-    if getattr(node, "primitive", None) is not None:
-        slots = [slot.partition("[")[0] for slot in slots_of(node, count)]
-        return tuple(rule_formula(node.primitive, slot) for slot in slots)
+        return slots, [ast.Name(str(text).replace(" * ", "·")) for text in texts.values()]
     if hasattr(node, "function"):  # written by the user
-        return (ast.Name(f"{node.function.__name__}.backward(g)"),) * count
+        return slots, [ast.Name(f"{node.function.__name__}.backward(g)")] * count
     formula = backward_formula(node)
     known = formula is not None and len(formula.results) == count
-    return formula.results if formula is not None and known else (None,) * count
+    return slots, formula.results if formula is not None and known else [None] * count
 
 
 def first_line(node: Any) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from ...grad_names import EMPTY, GRAD, base, is_gradient
 from ..graph.graph import Graph, Node
 from .follow import follow_names
 from .formula import Values
-from .wiring import Placed, Sheet, drawn, dropped_op, flat, gradient_look, is_scopes
+from .wiring import Look, Placed, Sheet, drawn, dropped_op, flat, gradient_look, is_scopes
 
 Sides = tuple[Any, Any]  # forward, backward
 
@@ -104,7 +104,7 @@ class NetSheet(Sheet):
             return self.graph.region(label, side=side, parent=parent).id
         return self.frame(label, side=side).id
 
-    def look(self, name: str, written: bool) -> tuple[str, tuple[Any, ...], str, str]:
+    def look(self, name: str, written: bool) -> Look:
         kind, word = (self.gradient if is_gradient(name) else self.value)(name, written)
         shown = bool(self.values) and name != EMPTY
         return kind, (self.values.get(name),) if shown else (), word, name

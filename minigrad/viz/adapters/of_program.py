@@ -20,6 +20,7 @@ from .follow import follow_names
 from .formula import Values
 from .inside import add_word, show_value
 from .wiring import (
+    Look,
     Placed,
     Sheet,
     drawn,
@@ -143,7 +144,7 @@ class BlockSheet(Sheet):
             ends, starts = attrs.get("next", ()), attrs.get("carried", ())
         return [*pairs, *zip(ends, starts, strict=False)]
 
-    def look(self, name: str, written: bool) -> tuple[str, tuple[Any, ...], str, str]:
+    def look(self, name: str, written: bool) -> Look:
         if name == EMPTY:
             return "data", (), "no gradient", "no gradient is wanted here"
         home, var = find_var(self.facts.program, self.block, name)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from configparser import ConfigParser
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from .formula import parsed
+from .names import Variables
 
 _SAVED = "_saved_"
 
@@ -40,13 +41,13 @@ _CLASSES = {
 }
 
 
-def of_kind(variables: Mapping[str, Any], kind: str) -> dict[str, Any]:
+def of_kind(variables: Variables, kind: str) -> dict[str, Any]:
     """The variables that hold objects of a kind, by name; then those in lists, tuples and dictionaries."""
     held = [(name, x) for name, x in _spread(variables) if kind_of(x) == kind]
     return dict(sorted(held, key=lambda item: item[0] not in variables))
 
 
-def _spread(variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _spread(variables: Variables) -> Iterator[tuple[str, Any]]:
     for name, x in variables.items():
         yield name, x
         if type(x) in (list, tuple):
@@ -57,13 +58,13 @@ def _spread(variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield from ((f"{name}.{k}", v) for k, v in getattr(x, "__dict__", {}).items())
 
 
-def largest_modules(variables: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def largest_modules(variables: Variables) -> list[tuple[str, Any]]:
     """The variables that hold modules, those that hold most of them first."""
     modules = of_kind(variables, "module").items()
     return sorted(modules, key=lambda each: -len(list(each[1].modules())))
 
 
-def tensor_names(variables: Mapping[str, Any]) -> dict[str, Any]:
+def tensor_names(variables: Variables) -> dict[str, Any]:
     """Name → tensor: the variables that hold one, then parameters and buffers by their paths in modules."""
     named = of_kind(variables, "tensor")
     for prefix, module in largest_modules(variables):

@@ -37,6 +37,10 @@ class Placed:
     outs: dict[str, Node] = field(default_factory=dict)
 
 
+#: of a name: kind of node, value if it is shown, words, tooltip
+Look = tuple[str, tuple[Any, ...], str, str]
+
+
 class Sheet:
     """One name space, a block or a net, as it is drawn: its nodes are made in the order in which its
     operators stand.
@@ -63,8 +67,8 @@ class Sheet:
         """Its operators, in the order in which they run."""
         raise NotImplementedError
 
-    def look(self, name: str, written: bool) -> tuple[str, tuple[Any, ...], str, str]:
-        """Kind, value if it is shown, words and tooltip of a name."""
+    def look(self, name: str, written: bool) -> Look:
+        """How a name is drawn."""
         raise NotImplementedError
 
     def inside(self, placed: Placed) -> Iterator[Sheet]:
