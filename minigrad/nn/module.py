@@ -81,7 +81,7 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if "_named" not in self.__dict__:
             self._name_tensors()
-        program = _program_of(args) or _program_of(kwargs.values())
+        program = _program_of([*args, *kwargs.values()])
         try:
             if program is None:
                 return self.forward(*args, **kwargs)

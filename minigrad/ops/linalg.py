@@ -76,8 +76,6 @@ def matmul_tn(x, y, *, shape):
         few = shape[0] * shape[1] <= FEW  # dot writes zeros before it writes the product
         return x.T.dot(y) if few else np.matmul(x.T, y)
     if len(shape) == 1:
-        if x.ndim == 1:
-            return x * y
         return np.matmul(y.reshape(-1), x.reshape(y.size, x.shape[-1]))
     if x.ndim == 1:
         return sum_to(x[:, None] * y[..., None, :], tuple(shape))
