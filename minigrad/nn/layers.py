@@ -594,7 +594,8 @@ class Recurrent(Module):
         if state is None:
             return [None] * count
         parts = list(state) if isinstance(state, list | tuple) else [state]
-        wanted = (*((count,) if count > 1 else ()), x.shape[1], self.hidden)
+        one = (x.shape[1], self.hidden)
+        wanted = (count, *one) if count > 1 else one
         if len(parts) != self.states or any(tuple(np.shape(s)) != wanted for s in parts):
             shown = ", ".join(map(describe, parts))
             raise refusal(
