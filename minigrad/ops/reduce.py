@@ -318,12 +318,12 @@ def var(x, *, axis=None, correction=0, keepdims=False):
     return _variance(np.asarray(x), axis, correction, keepdims)
 
 
-var.grad(
-    x=lambda x, out_grad, x_shape, axis, correction, keepdims: (
-        expand_reduced(over_count(2 * out_grad, x_shape, axis, correction), x_shape, axis, keepdims)
-        * center(x, axis=axis)
-    )
-)
+def _var_rule(x, out_grad, x_shape, axis, correction, keepdims):
+    share = over_count(2 * out_grad, x_shape, axis, correction)
+    return expand_reduced(share, x_shape, axis, keepdims) * center(x, axis)
+
+
+var.grad(x=_var_rule)
 var.primitive.formula(x="2 * g * (x - mean(x)) / (n - correction)")
 
 
@@ -339,11 +339,8 @@ def std(x, *, axis=None, correction=0, keepdims=False):
 
 
 std.grad(
-    x=lambda x, out, out_grad, x_shape, axis, correction, keepdims: (
-        expand_reduced(
-            over_count(safe_div(out_grad, out), x_shape, axis, correction), x_shape, axis, keepdims
-        )
-        * center(x, axis=axis)
+    x=lambda x, out, out_grad, x_shape, axis, correction, keepdims: _var_rule(
+        x, safe_div(out_grad, 2 * out), x_shape, axis, correction, keepdims
     )
 )
 std.primitive.formula(x="g * (x - mean(x)) / (out * (n - correction))")
