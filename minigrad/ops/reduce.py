@@ -39,7 +39,9 @@ def expand_reduced(x, *, shape, axis=None, keepdims=False):
     x = np.asarray(x)
     if axis is not None and not keepdims:
         x = np.expand_dims(x, reduced_axes(axis, len(shape)))
-    return np.full(shape, x, x.dtype)
+    out = np.empty(shape, x.dtype)
+    out[...] = x
+    return out
 
 
 # -- sums and means ------------------------------------------------------------------------
