@@ -389,10 +389,10 @@ STATIC = [
     ),
     *bugs(
         "static.backward.op_path",
-        ("the path ends at the first operator", "needed.add(name) if", "if"),
+        ("the path ends at the first operator", "needed.update(inputs)", "pass"),
         (
             "what is not wanted cuts the path",
-            "reaching.add(name)",
+            "reaching.update(n for n in floating(block, names) if n not in no_grad)",
             "pass",
         ),
     ),
@@ -445,7 +445,7 @@ STATIC = [
         "static.backward.grad_ops",
         (
             "unused carried values have no zero",
-            'ops.append(backward_op("fill_zeros_like", name, local(name)))',
+            'inner.ops.append(backward_op("fill_zeros_like", name, local(name)))',
             "pass",
         ),
     ),

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -23,14 +23,11 @@ from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable
 from .grad_ops import (
     GradName,
-    control_grad_op,
     default_grad_op,
-    expand_grad_op,
-    make_grad_ops,
-    plain_primitive,
+    grad_ops_of,
     without_unread,
 )
-from .op_path import Flow, Path, find_op_path
+from .op_path import Path, find_op_path
 from .passes import (
     Callback,
     add_up_repeated_gradients,
@@ -223,6 +220,7 @@ class BackwardJob:
     names: GradNames
     trace: list[Any] | None = None
     callbacks: Sequence[Callback] | None = None
+    forward: Block | None = None  # whose operators are differentiated, if not those of ``block``
     ops: list[Operator] = field(default_factory=list)
     reached: set[str] = field(default_factory=set)
     grad_of: dict[str, str] = field(default_factory=dict)
@@ -234,17 +232,26 @@ class BackwardJob:
         """Name of a variable → name of its gradient."""
         return self.names.__getitem__
 
+    def inside(
+        self, forward: Block, block: Block, wanted: set[str], taken: set[str]
+    ) -> BackwardJob:
+        """The same for a block that an operator holds: its grad ops go into a block of their own."""
+        job = BackwardJob(block, wanted, self.no_grad, GradNames(taken), callbacks=self.callbacks)
+        job.forward, job.pruned = forward, self.pruned
+        return job
+
     def build(self, seeds: list[tuple[str, Operator]]) -> None:
         """Run the passes up to, but not including, appending."""
-        block, forward = self.block, self.block.ops
+        block, forward = self.block, self.forward or self.block
         # a target that is cut hands nothing on; if all are cut, the seeds say what was asked
         seeds = [(n, op) for n, op in seeds if n not in self.no_grad] or seeds
         self.targets = [n for n, _ in seeds]
-        path = find_op_path(block, forward, self.targets, self.wanted, self.no_grad, self.pruned)
+        ops, wanted = forward.ops, self.wanted
+        path = find_op_path(forward, ops, self.targets, wanted, self.no_grad, self.pruned)
         differentiated = [*self.targets, *chain.from_iterable(names for _, (names, _) in path)]
-        self.reached = self.wanted.intersection(differentiated)
+        self.reached = wanted.intersection(differentiated)
         self.names.name_all(differentiated)
-        self.ops = self.raw_grad_ops(forward, path, seeds)
+        self.ops = self.raw_grad_ops(ops, path, seeds)
         self.grad_of = self.names.sources()
         self._show("raw")
         self.ops = add_up_repeated_gradients(self.ops, block.idx)
@@ -252,7 +259,7 @@ class BackwardJob:
         self.ops = fill_missing_gradients(self.ops, self.grad_of)
         self.ops = without_unread(block, self.ops, self.reached, self.names)
         self._show("zeros filled in")
-        check_overwritten(block, self.ops)
+        check_overwritten(forward, self.ops)
 
     def append(self) -> None:
         """Append the operators, create their variables, call the callbacks."""
@@ -279,7 +286,7 @@ class BackwardJob:
         have = {name for name, _ in seeds}
         used = set[str]()  # names whose gradient so far was that of a value written later
         block, grads = self.block, self.names
-        plain = {t: plain_primitive(t) for t in {forward[k].type for k, _ in path}}
+        plain = {t: _plain_primitive(t) for t in {forward[k].type for k, _ in path}}
         asked = not all(p is not None and not p.several for p in plain.values())
         for k, flow in path:
             op = forward[k]
@@ -288,7 +295,7 @@ class BackwardJob:
             if p is not None:
                 grad_ops.append(default_grad_op(block, op, p, flow, grads))
             else:
-                grad_ops += self.grad_ops_of(op, flow, have)
+                grad_ops += grad_ops_of(self, op, flow, have)
             if asked:  # only types that are not plain, or have several outputs, ask what is there
                 for name in used.intersection(op.output_names) - have:
                     read_zeros(grad_ops, start, name, grads[name])
@@ -297,12 +304,8 @@ class BackwardJob:
                 have.update(flow[0])
         return grad_ops
 
-    def grad_ops_of(self, op: Operator, flow: Flow, have: Container[str]) -> list[Operator]:
-        """The grad ops of an operator that has not simply one named after it."""
-        inputs = set(flow[0])
-        info = op_info(op.type)
-        if info.forward is not None and not info.is_grad:
-            return make_grad_ops(self.block, op, info.forward, flow, have, self.names)
-        if info.forward is not None or op.type == "cond_grad":
-            return expand_grad_op(self, op, inputs, have)
-        return [control_grad_op(self, op, inputs, have)]
+
+def _plain_primitive(op_type: str) -> Any:
+    """The primitive whose grad op is simply ``<type>_grad``; None for any other type of operator."""
+    info = op_info(op_type)
+    return None if info.is_grad or getattr(info.forward, "grad_maker", None) else info.forward

@@ -9,9 +9,8 @@ the grad op of ``assign`` is ``assign``.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import ProgramError, told
 from ...grad_names import EMPTY, SCOPES, GradNames, part, whole
@@ -21,16 +20,13 @@ from ...primitives.registry import REGISTRY, Primitive
 from ..program.block import Block
 from ..program.control_flow import captured
 from ..program.infer import variables_of
-from ..program.operator import CONTROL, Operator, backward_op, find_info, op_info
+from ..program.operator import CONTROL, Operator, backward_op, op_info
 from ..program.transform import copy_into, needed_ops
 from ..program.variable import Variable
 from ..run.kernels import run_grad_op
 from .op_path import Flow, dependence, find_op_path, over_all_steps
 from .passes import (
-    add_up_repeated_gradients,
     append_to_block,
-    check_overwritten,
-    fill_missing_gradients,
     outputs_of,
 )
 
@@ -42,26 +38,26 @@ if TYPE_CHECKING:
 GradName = Callable[[str], str]
 
 
-def plain_primitive(op_type: str) -> Any:
-    """The primitive whose grad op is simply ``<type>_grad``; None for any other type of operator."""
-    info = find_info(op_type)
-    if info is None or info.is_grad or info.forward is None or info.forward.grad_maker is not None:
-        return None
-    return info.forward
-
-
-def make_grad_ops(
-    block: Block, op: Operator, p: Primitive, flow: Flow, have: Container[str], grads: GradNames
-) -> list[Operator]:
-    """The grad ops of one operator of a straight line, of primitive ``p``.
+def grad_ops_of(job: BackwardJob, op: Operator, flow: Flow, have: Container[str]) -> list[Operator]:
+    """The grad ops of one operator.
 
     ``flow``: the inputs that want a gradient, and their slots; ``have``: the outputs whose gradient exists.
     """
+    info, inputs = op_info(op.type), set(flow[0])
+    p = info.forward
+    if info.is_grad:
+        if p is None and op.type != "cond_grad":
+            what = f"second derivatives through {op.type[:-5]} are not available: {op.type} has no gradient rule."
+            advice = "unroll the loop in Python, or use the eager engine (create_graph=True)"
+            raise ProgramError(told(what, advice, op.source_line))
+        return expand_grad_op(job, op, inputs, have)
+    if p is None:
+        return [(_cond_grad if op.type == "cond" else _loop_grad)(job, op, inputs, have)]
     if p.grad_maker is not None:
-        grad_ops = p.grad_maker(block, op, set(flow[0]), have, grads.__getitem__)
+        grad_ops = p.grad_maker(job.block, op, inputs, have, job.grad_name)
         if grad_ops is not None:
-            return _reading_first(list(grad_ops), op, grads)
-    return [default_grad_op(block, op, p, flow, grads)]
+            return _reading_first(list(grad_ops), op, job.names)
+    return [default_grad_op(job.block, op, p, flow, job.names)]
 
 
 def _reading_first(grad_ops: list[Operator], op: Operator, grads: GradNames) -> list[Operator]:
@@ -145,25 +141,22 @@ def default_grad_op(
 Made = list[Operator] | None
 
 
-def _grad(op: Operator, kind: str, source: list[str], out: list[str]) -> Operator:
-    grad_op = Operator(kind, {"x": source}, {"out": out}, {}, "backward", op)
-    grad_op.reads = ()
-    return grad_op
-
-
 def of_sum(
     block: Block, op: Operator, wanted: set[str], have: Container[str], grad_name: GradName
 ) -> Made:
     """The gradient of every term is that of the sum, times one."""
-    g = grad_name(op.outputs["out"][0])
-    return [_grad(op, "scale", [g], [grad_name(n)]) for n in op.inputs["x"] if n in wanted]
+    g = {"x": [grad_name(op.outputs["out"][0])]}
+    terms = [{"out": [grad_name(n)]} for n in op.inputs["x"] if n in wanted]
+    return [Operator("scale", {**g}, out, {}, "backward", op) for out in terms]
 
 
 def of_assign(
     block: Block, op: Operator, wanted: set[str], have: Container[str], grad_name: GradName
 ) -> Made:
     """The gradient of a copy is a copy of the gradient."""
-    return [_grad(op, "assign", [grad_name(op.outputs["out"][0])], [grad_name(op.inputs["x"][0])])]
+    (source,), (out,) = op.inputs["x"], op.outputs["out"]
+    slots = {"x": [grad_name(out)]}, {"out": [grad_name(source)]}
+    return [Operator("assign", *slots, {}, "backward", op)]
 
 
 for _maker in (of_sum, of_assign):
@@ -177,17 +170,6 @@ for _maker in (of_sum, of_assign):
 # a nest has a gradient in each of its blocks and no two of them meet by accident.
 
 
-def control_grad_op(
-    job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]
-) -> Operator:
-    """The grad op of a cond, while or recurrent op, with its grad blocks built."""
-    if op.type.endswith("_grad"):
-        what = f"second derivatives through {op.type[:-5]} are not available: {op.type} has no gradient rule."
-        advice = "unroll the loop in Python, or use the eager engine (create_graph=True)"
-        raise ProgramError(told(what, advice, op.source_line))
-    return (_cond_grad if op.type == "cond" else _loop_grad)(job, op, inputs, have)
-
-
 def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]) -> Operator:
     g, body = job.grad_name, job.block.program.blocks[op.attrs["sub_block"]]
     carried, starts, params = op.attrs["carried"], op.inputs["x"], op.inputs["params"]
@@ -195,8 +177,20 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
     step_out, stacked = op.attrs.get("step_out", []), op.outputs.get("stacked", [])
     read = {p for p in params if p in inputs}
     read.update(s for s, q in zip(steps, seqs, strict=True) if q in inputs)
-    flows, dependent = _flowing(body, op, inputs, read, have, job.no_grad)
-    seeds_out = [s for s, v in zip(step_out, stacked, strict=True) if v in have and s in dependent]
+    reached = {c for c, s in zip(carried, starts, strict=True) if s in inputs}
+    # the carried values that hand gradients on: what is asked depends on them, they on something wanted
+    behind = dependence(body, [*carried, *read], job.no_grad)
+    after = over_all_steps(op, behind)
+    reaching = read | {c for c in carried if not after[c].isdisjoint(read | reached)}
+    seeds_out = [
+        s
+        for s, v in zip(step_out, stacked, strict=True)
+        if v in have and not reaching.isdisjoint(behind.get(s, ()))
+    ]
+    asked = {c for c, out in zip(carried, op.outputs["out"], strict=True) if out in have}
+    asked.update(*(behind[s] for s in seeds_out))
+    needed = set[str]().union(*(after.get(n, ()) for n in asked))
+    flows = [c for c in carried if c in needed and c in reaching]
     next_of = dict(zip(carried, op.attrs["next"], strict=True))
     seeds = [next_of[c] for c in flows] + seeds_out
     grad_block, seed_grads, local = _grad_block(job, body, seeds, {*flows, *read})
@@ -204,7 +198,6 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
     step_seeds = dict(zip(seeds_out, seed_grads[len(flows) :], strict=True))
     reads = {"x": [*starts], "params": [*params], "scopes": [*op.outputs["scopes"]]}
     reads["out_grad"] = _those(g, op.outputs["out"], carried, flows)
-    reached = {c for c, s in zip(carried, starts, strict=True) if s in inputs}
     writes = {
         "x_grad": _those(g, starts, carried, reached.intersection(flows)),
         "params_grad": _those(g, params, params, inputs),
@@ -230,36 +223,6 @@ def _those(
     """The gradients of the names whose keys are wanted; `EMPTY` in the places of the others."""
     pairs = zip(names, keys, strict=True)
     return [naming(name) if key in wanted else EMPTY for name, key in pairs]
-
-
-def _flowing(
-    body: Block,
-    op: Operator,
-    inputs: set[str],
-    read: set[str],
-    have: Container[str],
-    no_grad: set[str],
-) -> tuple[list[str], set[str]]:
-    """The carried values that hand gradients on, and what in the body depends on something wanted.
-
-    ``read``: what the body reads from outside, or of the sequences, and that wants a gradient.
-    """
-    carried, starts = op.attrs["carried"], op.inputs["x"]
-    behind = dependence(body, [*carried, *read], no_grad)
-    after = over_all_steps(op, behind)
-    wanted = read | {c for c, s in zip(carried, starts, strict=True) if s in inputs}
-    reaching = wanted | {c for c in carried if not after[c].isdisjoint(wanted)}
-    dependent = {n for n, sources in behind.items() if not sources.isdisjoint(reaching)}
-    asked = [c for c, out in zip(carried, op.outputs["out"], strict=True) if out in have]
-    stacked = zip(op.attrs.get("step_out", ()), op.outputs.get("stacked", ()), strict=True)
-    asked += [n for name, out in stacked if out in have for n in behind.get(name, ())]
-    needed = set[str]().union(*(after.get(n, ()) for n in asked))
-    flows = [
-        c
-        for c, n, start in zip(carried, op.attrs["next"], starts, strict=True)
-        if c in needed and ((c in reaching and n in dependent) or start in inputs)
-    ]
-    return flows, dependent
 
 
 def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]) -> Operator:
@@ -288,33 +251,24 @@ def _grad_block(
     Returns the block, under which names the seeds are given, and how gradients are named in it.
     A name may be a seed twice: then its two gradients are added up.
     """
-    program = job.block.program
-    grad_block = program.create_block(job.block.idx, forward_block=body.idx)
-    taken = {n for op in body.ops for n in (*op.input_names, *op.output_names)}
-    names_here = GradNames(taken | set(body.vars))
-    local = names_here.__getitem__
+    grad_block = job.block.program.create_block(job.block.idx, forward_block=body.idx)
+    used = {n for op in body.ops for n in (*op.input_names, *op.output_names)}
+    inner = job.inside(body, grad_block, wanted, used | set(body.vars))
+    local = inner.grad_name
     cut = {n: part(local(n), "cut") for n in seeds if n in job.no_grad}  # nobody reads these
     seed_ops = [
         Operator("given", {}, {"out": [cut.get(n) or local(n)]}, {}, "backward") for n in seeds
     ]
-    path = find_op_path(body, body.ops, seeds, wanted, job.no_grad, job.pruned)
-    inner = replace(job, block=grad_block, wanted=wanted, names=names_here, pruned=[])
-    ops = inner.raw_grad_ops(
-        body.ops, path, [(cut.get(n, n), op) for n, op in zip(seeds, seed_ops, strict=True)]
-    )
-    ops = add_up_repeated_gradients(ops, grad_block.idx)
-    ops = fill_missing_gradients(ops, names_here.sources())
-    ops = without_unread(grad_block, ops, wanted, names_here)
-    check_overwritten(body, ops)
+    inner.build([(cut.get(n, n), op) for n, op in zip(seeds, seed_ops, strict=True)])
     names = [op.outputs["out"][0] for op in seed_ops]
     for name, seed in zip(names, seeds, strict=True):
         grad_block.vars.setdefault(name, Variable.like(grad_block, name, body.var(seed)))
-    written = {n for op in ops for n in op.output_names} | set(names)
+    written = {*outputs_of(inner.ops), *names}
     for name in sorted(wanted):
         if local(name) not in written:
-            ops.append(backward_op("fill_zeros_like", name, local(name)))
+            inner.ops.append(backward_op("fill_zeros_like", name, local(name)))
     grad_block.written.update(names)
-    append_to_block(grad_block, ops, names_here.sources(), job.callbacks)
+    append_to_block(grad_block, inner.ops, inner.names.sources(), job.callbacks)
     return grad_block, names, local
 
 
@@ -365,7 +319,7 @@ def expand_grad_op(
             operators.append(copy.at(op))
             ready.append(inner)
     for k, flow in find_op_path(block, ops, ready, inputs, job.no_grad, []):
-        grads = job.grad_ops_of(ops[k], flow, ready)
+        grads = grad_ops_of(job, ops[k], flow, ready)
         for grad in grads:
             grad.copy_of = op
         operators += grads

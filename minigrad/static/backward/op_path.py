@@ -11,20 +11,12 @@ from collections.abc import Collection, Iterable, Sequence
 from ...errors import ProgramError
 from ...primitives.arguments import Names
 from ..program.block import Block
-from ..program.operator import CONTROL, Operator, Ops, find_info, has_blocks
+from ..program.operator import Operator, Ops, find_info, has_blocks, op_info
 from ..program.program import Pruned
 from .passes import repair
 
-Flow = tuple[Collection[str], Names]  #: the inputs that want a gradient, and their slots
-
-
-Flows = list[Flow | None]  #: one per operator, None where nothing wanted lies behind it
-
-
+Flow = tuple[list[str], Names]  #: the inputs that want a gradient, and their slots
 Path = list[tuple[int, Flow]]  #: operators, last first
-
-
-FEW = 8  #: so many names are looked through one by one; more are a set
 
 
 def find_op_path(
@@ -44,93 +36,74 @@ def find_op_path(
     read: dict[str, int] = {}  # wanted name → the last operator whose gradient reaches it
     closed: dict[str, int] = {}  # … and an operator before that which gave it its value
     path: Path = []
-    left_out: list[int] = []
+    left_out = set[int]()
     for k in range(len(ops) - 1, -1, -1):
-        flow, asked = flows[k], []
-        for names in ops[k].outputs.values():
-            for name in names:
-                if name in needed:
-                    needed.remove(name)
-                    asked.append(name)
-        if flow is not None and k in through_blocks:
+        inputs, slots = flows[k]
+        asked = [name for names in ops[k].outputs.values() for name in names if name in needed]
+        needed.difference_update(asked)
+        if k in through_blocks:
             behind = set[str]().union(*(through_blocks[k].get(name, ()) for name in asked))
-            flow = ([name for name in flow[0] if name in behind], flow[1])
-        if flow is None or not asked or not flow[0]:
-            left_out.append(k)
-            if read:
-                closed.update((n, k) for n in ops[k].output_names if n in read)
+            inputs = [name for name in inputs if name in behind]
+        if not asked or not inputs:
+            left_out.add(k)
+            closed.update((n, k) for n in ops[k].output_names if n in read)
             continue
-        path.append((k, flow))
-        for name in flow[0]:
-            needed.add(name)
+        path.append((k, (inputs, slots)))
+        needed.update(inputs)
+        for name in inputs:
             if name in wanted:
                 if name in closed:
                     raise ProgramError(_two_values(ops, name, k, closed[name], read[name]))
                 read.setdefault(name, k)
     if left_out:
-        pruned += _left_out(ops, set(left_out), set(targets), flows, no_grad)
+        pruned += _left_out(ops, left_out, set(targets), flows, no_grad)
     return path
 
 
 def _left_out(
-    ops: Ops, indices: set[int], behind: set[str], flows: Flows, no_grad: set[str]
+    ops: Ops, indices: set[int], behind: set[str], flows: list[Flow], no_grad: set[str]
 ) -> list[Pruned]:
     """The grad ops that are not made, last first, with the reasons; ``behind`` starts as the targets."""
     reasons = []
     for k in range(len(ops) - 1, -1, -1):
-        op, flow = ops[k], flows[k]
+        op, (inputs, _) = ops[k], flows[k]
         used = not behind.isdisjoint(op.output_names)
         if used:
             behind.update(op.input_names)
-        if k in indices and op.role == "forward" and (used or flow):
-            reason = _why_not(op, flow, used, no_grad)
+        if k in indices and op.role == "forward" and (used or inputs):
+            reason = _why_not(op, inputs, used, no_grad)
             reasons.append(Pruned(f"{op.type}_grad", reason, op))
     return reasons
 
 
 def _flows(
     block: Block, ops: Ops, wanted: set[str], no_grad: set[str]
-) -> tuple[Flows, dict[int, Behind]]:
+) -> tuple[list[Flow], dict[int, Behind]]:
     """For each operator the inputs through which gradients flow to something wanted; `connections` of control flow."""
     reaching = set(floating(block, wanted - no_grad))
-    slots: dict[str, tuple[Names, Names]] = {}
-    own, find = block.vars, block.find_var
-    flows: Flows = []
+    slots_of_type = {t: flow_slots(t) for t in {op.type for op in ops}}
+    flows: list[Flow] = []
     through_blocks: dict[int, Behind] = {}
     for k, op in enumerate(ops):
-        known = slots.get(op.type)
-        if known is None:
-            known = slots[op.type] = flow_slots(op.type)
-        sources, results = known
-        inputs_of = op.inputs
+        sources, results = slots_of_type[op.type]
         inputs: list[str] = []
         through: Names = ()
         for slot in sources:
-            if slot in inputs_of:
-                before = len(inputs)
-                for name in inputs_of[slot]:
-                    if name in reaching:
-                        inputs.append(name)
-                if len(inputs) > before:
+            if slot in op.inputs:
+                names = [n for n in op.inputs[slot] if n in reaching]
+                if names:
+                    inputs += names
                     through += (slot,)
+        flows.append((inputs, through))
         if not inputs:
-            flows.append(None)
-            if not reaching.isdisjoint(op.output_names):
-                reaching.difference_update(n for n in op.output_names if n not in wanted)
-            continue
-        flows.append((inputs if len(inputs) <= FEW else set(inputs), through))
-        outputs_of = op.outputs
-        if has_blocks(op.type):
+            reaching.difference_update(n for n in op.output_names if n not in wanted)
+        elif has_blocks(op.type):
             through_blocks[k] = connections(block, op, no_grad)
             reached = [o for o, at in through_blocks[k].items() if not at.isdisjoint(inputs)]
             reaching.update(o for o in reached if o not in no_grad)
-            continue
-        for slot in results:
-            if slot in outputs_of:
-                for name in outputs_of[slot]:
-                    var = own[name] if name in own else find(name)
-                    if var is not None and var.dtype.kind == "f" and name not in no_grad:
-                        reaching.add(name)
+        else:
+            names = [n for s in results if s in op.outputs for n in op.outputs[s]]
+            reaching.update(n for n in floating(block, names) if n not in no_grad)
     return flows, through_blocks
 
 
@@ -140,16 +113,16 @@ def _two_values(ops: Ops, name: str, first: int, writer: int, last: int) -> str:
     return f"{what}\n  overwritten at {ops[writer].source_line}\n  repair: {repair(ops[writer])}"
 
 
-def _why_not(op: Operator, flow: Flow | None, used: bool, no_grad: set[str]) -> str:
+def _why_not(op: Operator, inputs: list[str], used: bool, no_grad: set[str]) -> str:
     if not used:
         return f"the loss does not depend on {', '.join(op.output_names)}"
-    info = find_info(op.type)
-    if info is not None and info.forward is not None and not info.forward.rules:
+    p = op_info(op.type).forward
+    if p is not None and not p.rules:
         return "it has no gradient rule"
     cut = [n for n in (*op.input_names, *op.output_names) if n in no_grad]
     if cut:
         return f"gradients end at {', '.join(dict.fromkeys(cut))}"
-    if flow is None:
+    if not inputs:
         return "nothing wanted lies behind its inputs"
     return "gradients end before they come back to it"
 
@@ -224,7 +197,7 @@ def flow_slots(op_type: str) -> tuple[Names, Names]:
         return (), ()
     if info.is_grad:
         return info.inputs, info.outputs
-    if op_type in CONTROL:
+    if info.forward is None:
         return ("x", "params", "seq"), info.outputs
     p = info.forward
     return tuple(p.rules), tuple(o for o in p.outputs if o not in p.nondiff)
@@ -237,6 +210,5 @@ def differentiable_inputs(block: Block, op: Operator) -> list[str]:
 
 def floating(block: Block, names: Iterable[str]) -> list[str]:
     """Those of the names that hold floating-point values."""
-    own, find = block.vars, block.find_var
-    known = ((n, own[n] if n in own else find(n)) for n in names)
-    return [n for n, var in known if var is not None and var.dtype.kind == "f"]
+    find = block.find_var
+    return [n for n in names if (var := find(n)) is not None and var.dtype.kind == "f"]

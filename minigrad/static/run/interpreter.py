@@ -6,6 +6,7 @@ reads the values of each step; that block runs in a Scope of its own inside the 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from ...primitives.dispatch import check_finite
 from ..program.block import Block
 from ..program.operator import Operator, op_info, unwritten
 from ..program.program import Program
-from .kernels import refused, run_grad_op, run_kernel, targets
+from .kernels import refused, run_op
 from .limits import HELD, LARGER, MEMORY, check_room, endless
 
 
@@ -190,15 +191,8 @@ class Run:
             arrays = {s: [*map(np.asarray, values)] for s, values in slots.items()}
             types = {s: [(a.shape, a.dtype) for a in listed] for s, listed in arrays.items()}
             check_room(op.type, p, types, op.attrs, self.room, op.source_line)
-        if info.is_grad:
-            gradients = run_grad_op(p, slots, op.attrs, op.outputs)
-            names = [n for slot in gradients for n in op.outputs[slot]]
-            values = [v for listed in gradients.values() for v in listed]
-        else:
-            names, values = targets(p, op), run_kernel(p, slots, op.attrs)
-        for name, value in zip(names, values, strict=True):
-            if name != EMPTY:
-                self.write(block, scope, name, value)
+        for name, value in run_op(op, info, slots):
+            self.write(block, scope, name, value)
 
     def value(self, scope: Scope, name: str) -> Any:
         """The value of a name.  Errors: `ProgramError` if nothing has written it."""
@@ -269,8 +263,7 @@ def run_while(run: Run, op: Operator, scope: Scope) -> None:
     values = _values(run, scope, op.inputs["x"])
     scopes: list[Scope] = []
     while True:
-        step = Scope(scope, body.idx)
-        step.values.update(zip(op.attrs["carried"], values, strict=True))
+        step = _step(op, scope, body, values)
         test = Scope(step, cond.idx)
         run.block(cond, test, len(scopes))
         if not np.all(run.value(test, op.attrs["cond"])):
@@ -282,8 +275,7 @@ def run_while(run: Run, op: Operator, scope: Scope) -> None:
         run.block(body, step, len(scopes))
         values = _values(run, step, op.attrs["next"])
         scopes.append(step)
-    scope.values.update(zip(op.outputs["out"], values, strict=True))
-    scope.values[op.outputs["scopes"][0]] = scopes
+    _set(scope, [*op.outputs["out"], *op.outputs["scopes"]], [*values, scopes])
 
 
 def run_recurrent(run: Run, op: Operator, scope: Scope) -> None:
@@ -296,16 +288,21 @@ def run_recurrent(run: Run, op: Operator, scope: Scope) -> None:
     values = _values(run, scope, op.inputs["x"])
     scopes: list[Scope] = []
     for t in range(len(seqs[0])):
-        step = Scope(scope, body.idx)
-        step.values.update(zip(op.attrs["carried"], values, strict=True))
-        step.values.update((n, s[t]) for n, s in zip(op.attrs["steps"], seqs, strict=True))
+        step = _step(op, scope, body, values)
+        _set(step, op.attrs["steps"], [s[t] for s in seqs])
         run.block(body, step, t)
         values = _values(run, step, op.attrs["next"])
         scopes.append(step)
-    for name, local in zip(op.outputs.get("stacked", ()), op.attrs["step_out"], strict=True):
-        scope.values[name] = _stacked(body, scopes, local)
-    scope.values.update(zip(op.outputs["out"], values, strict=True))
-    scope.values[op.outputs["scopes"][0]] = scopes
+    stacked = [_stacked(body, scopes, local) for local in op.attrs["step_out"]]
+    _set(scope, op.outputs.get("stacked", ()), stacked)
+    _set(scope, [*op.outputs["out"], *op.outputs["scopes"]], [*values, scopes])
+
+
+def _step(op: Operator, scope: Scope, body: Block, values: list[Any]) -> Scope:
+    """The scope of a step of a loop, with what it carries."""
+    step = Scope(scope, body.idx)
+    step.values.update(zip(op.attrs["carried"], values, strict=True))
+    return step
 
 
 def _stacked(body: Block, scopes: list[Scope], name: str) -> Array:
@@ -323,7 +320,6 @@ def run_loop_grad(run: Run, op: Operator, scope: Scope) -> None:
     stacked = [
         None if n == EMPTY else run.value(scope, n) for n in op.inputs.get("stacked_grad", ())
     ]
-    totals: ByName = {}
     inner_scopes: list[Scope] = []
     for t in range(len(scopes) - 1, -1, -1):
         inner = _grad_scope(run, scopes[t], block)
@@ -331,14 +327,25 @@ def run_loop_grad(run: Run, op: Operator, scope: Scope) -> None:
         _set(inner, op.attrs.get("step_out_grad", ()), [g if g is None else g[t] for g in stacked])
         run.block(block, inner, t)
         grads = _values(run, inner, op.attrs["carried_grad"])
-        for local in op.attrs["params_local"]:
-            if local != EMPTY:
-                value = in_order(run.value(inner, local))
-                totals[local] = totals[local] + value if local in totals else value
         inner_scopes.append(inner)
     _set(scope, op.outputs["x_grad"], grads)
-    _set_totals(run, op, scope, totals)
-    _set_sequences(run, op, scope, inner_scopes[::-1])
+    for slot, attr, gathered in (("params", "params_local", _sum), ("seq", "steps_grad", _stack)):
+        names, outer = op.outputs.get(f"{slot}_grad", ()), op.inputs.get(slot, ())
+        for name, local, value in zip(names, op.attrs.get(attr, ()), outer, strict=True):
+            if name != EMPTY:
+                parts = [run.value(inner, local) for inner in inner_scopes]
+                no_step = np.zeros_like(run.value(scope, value))
+                scope.values[name] = gathered(parts) if parts else no_step
+
+
+def _sum(parts: list[Array]) -> Array:
+    """The gradient of what the body reads from outside."""
+    return functools.reduce(np.add, map(in_order, parts))
+
+
+def _stack(parts: list[Array]) -> Array:
+    """The gradient of a sequence, from those of its elements, last one first."""
+    return np.stack(parts[::-1])
 
 
 def _values(run: Run, scope: Scope, names: list[str]) -> list[Any]:
@@ -350,23 +357,6 @@ def _set(scope: Scope, names: Any, values: list[Any]) -> None:
     for name, value in zip(names, values, strict=True):
         if name != EMPTY:
             scope.values[name] = value
-
-
-def _set_totals(run: Run, op: Operator, scope: Scope, totals: ByName) -> None:
-    """The gradients of what the body read from outside: sums over the steps, zero if there was none."""
-    names, params = op.outputs["params_grad"], op.inputs["params"]
-    for name, local, param in zip(names, op.attrs["params_local"], params, strict=True):
-        if name != EMPTY:
-            none = local not in totals
-            scope.values[name] = np.zeros_like(run.value(scope, param)) if none else totals[local]
-
-
-def _set_sequences(run: Run, op: Operator, scope: Scope, scopes: list[Scope]) -> None:
-    names, locals_ = op.outputs.get("seq_grad", ()), op.attrs.get("steps_grad", ())
-    for name, local, seq in zip(names, locals_, op.inputs.get("seq", ()), strict=True):
-        if name != EMPTY:
-            parts = [run.value(s, local) for s in scopes]
-            scope.values[name] = np.stack(parts) if parts else np.zeros_like(run.value(scope, seq))
 
 
 def _grad_scope(run: Run, forward: Scope, block: Block) -> Scope:

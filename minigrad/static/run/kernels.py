@@ -15,7 +15,7 @@ from ...primitives.registry import Primitive
 from ..program.variable import ShapeOf, Variable
 
 if TYPE_CHECKING:
-    from ..program.operator import Operator
+    from ..program.operator import Operator, OpInfo
 
 
 def run_kernel(p: Primitive, slots: Values, attrs: Attrs) -> list[Any]:
@@ -89,6 +89,19 @@ def run_grad_op(p: Primitive, slots: Values, attrs: Attrs, asked: Container[str]
             values = [_sum_back(v, slots[s][0]) for v in values]
         out[f"{s}_grad"] = values
     return out
+
+
+def run_op(op: Operator, info: OpInfo, slots: Values) -> list[tuple[str, Any]]:
+    """What a primitive or its grad op makes of values by slot, each with its name; what nobody wants is left out."""
+    p = info.forward
+    if info.is_grad:
+        asked = [slot for slot, names in op.outputs.items() if {*names} != {EMPTY}]
+        gradients = run_grad_op(p, slots, op.attrs, asked)
+        names = [n for slot in gradients for n in op.outputs[slot]]
+        values = [v for listed in gradients.values() for v in listed]
+    else:
+        names, values = targets(p, op), run_kernel(p, slots, op.attrs)
+    return [(n, v) for n, v in zip(names, values, strict=True) if n != EMPTY]
 
 
 def _sum_back(value: Any, like: Any) -> Any:
