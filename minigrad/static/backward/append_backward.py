@@ -21,21 +21,10 @@ from ..program.block import Block
 from ..program.operator import Operator, Ops, names_of, op_info
 from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable
-from .grad_ops import (
-    GradName,
-    default_grad_op,
-    grad_ops_of,
-    without_unread,
-)
+from . import passes
+from .grad_ops import GradName, default_grad_op, grad_ops_of, without_unread
 from .op_path import Path, find_op_path
-from .passes import (
-    Callback,
-    add_up_repeated_gradients,
-    append_to_block,
-    check_overwritten,
-    fill_missing_gradients,
-    read_zeros,
-)
+from .passes import Callback
 
 
 def append_backward(
@@ -254,19 +243,19 @@ class BackwardJob:
         self.ops = self.raw_grad_ops(ops, path, seeds)
         self.grad_of = self.names.sources()
         self._show("raw")
-        self.ops = add_up_repeated_gradients(self.ops, block.idx)
+        self.ops = passes.add_up_repeated_gradients(self.ops, block.idx)
         self._show("added up")
-        self.ops = fill_missing_gradients(self.ops, self.grad_of)
+        self.ops = passes.fill_missing_gradients(self.ops, self.grad_of)
         self.ops = without_unread(block, self.ops, self.reached, self.names)
         self._show("zeros filled in")
-        check_overwritten(forward, self.ops)
+        passes.check_overwritten(forward, self.ops)
 
     def append(self) -> None:
         """Append the operators, create their variables, call the callbacks."""
         program = self.block.program
         program.pruned += self.pruned
         written = self.block.written
-        append_to_block(self.block, self.ops, self.grad_of, self.callbacks)
+        passes.append_to_block(self.block, self.ops, self.grad_of, self.callbacks)
         gradients = dict(self.names)
         if not written.issuperset(self.grad_of):
             gradients = {v: g for v, g in gradients.items() if g in written}
@@ -298,7 +287,7 @@ class BackwardJob:
                 grad_ops += grad_ops_of(self, op, flow, have)
             if asked:  # only types that are not plain, or have several outputs, ask what is there
                 for name in used.intersection(op.output_names) - have:
-                    read_zeros(grad_ops, start, name, grads[name])
+                    passes.read_zeros(grad_ops, start, name, grads[name])
                 used.update(have.intersection(op.output_names))
                 have.difference_update(*op.outputs.values())
                 have.update(flow[0])

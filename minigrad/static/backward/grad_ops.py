@@ -13,22 +13,19 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import ProgramError, told
-from ...grad_names import EMPTY, SCOPES, GradNames, part, whole
+from ...grad_names import EMPTY, GradNames, part, whole
 from ...ops.shape import Shape
 from ...primitives.arguments import Attrs, Names, Slots
 from ...primitives.registry import REGISTRY, Primitive
 from ..program.block import Block
-from ..program.control_flow import captured
+from ..program.control_flow import append_control, captured
 from ..program.infer import variables_of
 from ..program.operator import CONTROL, Operator, backward_op, op_info
 from ..program.transform import copy_into, needed_ops
 from ..program.variable import Variable
 from ..run.kernels import run_grad_op
 from .op_path import Flow, dependence, find_op_path, over_all_steps
-from .passes import (
-    append_to_block,
-    outputs_of,
-)
+from .passes import append_to_block, outputs_of, read_instead
 
 if TYPE_CHECKING:
     from .append_backward import BackwardJob
@@ -70,9 +67,7 @@ def _reading_first(grad_ops: list[Operator], op: Operator, grads: GradNames) -> 
     for name in {n: None for n in op.output_names if n in op.input_names}:
         gradient = grads[name]
         copy = part(gradient, op.type)
-        for grad_op in grad_ops:
-            for slot, names in grad_op.inputs.items():
-                grad_op.inputs[slot] = [copy if n == gradient else n for n in names]
+        read_instead(grad_ops, gradient, copy)
         slots_of_copy = {"x": [gradient]}, {"out": [copy]}
         copies.append(Operator("assign", *slots_of_copy, {}, "backward", op))
     return copies + grad_ops
@@ -280,26 +275,18 @@ def _grad_block(
 
 def written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[str, str]]:
     """The primitives a grad op is made of, as operators in no block, and output name → their name for it."""
-    rules = op_info(op.type).forward
-    program = block.program
-    scratch = Block(program, block.idx, block.parent, block.forward_block)
-    scratch.vars, scratch.written = block.vars, block.written
-    program.blocks[block.idx] = scratch
-    try:
-        with program.block_guard(scratch), program.role_guard("backward"):
-            results = run_grad_op(rules, variables_of(block, op), op.attrs, op.outputs)
-    finally:
-        program.blocks[block.idx] = block
+    program, start = block.program, len(block.ops)
+    with program.block_guard(block), program.role_guard("backward"):
+        slots = variables_of(block, op)
+        results = run_grad_op(op_info(op.type).forward, slots, op.attrs, op.outputs)
+    operators = [piece.at(op) for piece in block.ops[start:]]
+    del block.ops[start:]
     alias: dict[str, str] = {}
     for slot, values in results.items():
         for name, value in zip(op.outputs[slot], values, strict=True):
             if name != EMPTY and isinstance(value, Variable):
                 alias[name] = value.name
-    for made in scratch.ops:
-        made.at(op)
-        for name in made.output_names:
-            block.vars[name].block = block
-    return scratch.ops, alias
+    return operators, alias
 
 
 def expand_grad_op(
@@ -349,22 +336,20 @@ def without_unread(
 
 def cond_written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[str, str]]:
     """The cond that a ``cond_grad`` stands for, in no block yet, and gradient → its name there."""
-    program = block.program
-    attrs: dict[str, object] = {}
+    attrs: Attrs = {}
     branches = []
     for prefix, attr in (("true", "sub_block"), ("false", "else_block")):
         branch, attrs[f"{prefix}_out"] = _branch(block, op, prefix, attr)
         branches.append(branch)
         attrs[attr] = branch.idx
-    alias = {}
-    for name, param in zip(op.outputs["params_grad"], op.inputs["params"], strict=True):
-        if name != EMPTY:
-            inner = alias[name] = program.unique_name("cond")
-            block.vars[inner] = Variable.like(block, inner, block.var(param))
-    scopes = block.create_var(program.unique_name("cond" + SCOPES), (), "int64", derived_stop=True)
+    pairs = zip(op.outputs["params_grad"], op.inputs["params"], strict=True)
+    like = {name: block.var(param) for name, param in pairs if name != EMPTY}
     inputs = {"pred": list(op.inputs["pred"]), "params": captured(branches)}
-    outputs = {"out": list(alias.values()), "scopes": [scopes.name]}
-    return [Operator("cond", inputs, outputs, attrs, "backward").at(op)], alias
+    with block.program.role_guard("backward"):
+        types = [(v.shape, v.dtype) for v in like.values()]
+        results = append_control(block, "cond", inputs, attrs, out=types)["out"]
+    alias = {name: result.name for name, result in zip(like, results, strict=True)}
+    return [block.ops.pop().at(op)], alias
 
 
 def _branch(block: Block, op: Operator, prefix: str, attr: str) -> tuple[Block, list[str]]:

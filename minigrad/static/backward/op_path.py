@@ -31,18 +31,18 @@ def find_op_path(
 
     First forward: which names depend on something wanted.  Then in reverse: which of those the targets depend on.
     """
-    flows, through_blocks = _flows(block, ops, wanted, no_grad)
+    flows = _flows(block, ops, wanted, no_grad)
     needed = set(targets) - no_grad
     read: dict[str, int] = {}  # wanted name → the last operator whose gradient reaches it
     closed: dict[str, int] = {}  # … and an operator before that which gave it its value
     path: Path = []
     left_out = set[int]()
     for k in range(len(ops) - 1, -1, -1):
-        inputs, slots = flows[k]
+        inputs, slots, sources = flows[k]
         asked = [name for names in ops[k].outputs.values() for name in names if name in needed]
         needed.difference_update(asked)
-        if k in through_blocks:
-            behind = set[str]().union(*(through_blocks[k].get(name, ()) for name in asked))
+        if sources is not None:
+            behind = set[str]().union(*(sources.get(name, ()) for name in asked))
             inputs = [name for name in inputs if name in behind]
         if not asked or not inputs:
             left_out.add(k)
@@ -61,12 +61,12 @@ def find_op_path(
 
 
 def _left_out(
-    ops: Ops, indices: set[int], behind: set[str], flows: list[Flow], no_grad: set[str]
+    ops: Ops, indices: set[int], behind: set[str], flows: list[_Flow], no_grad: set[str]
 ) -> list[Pruned]:
     """The grad ops that are not made, last first, with the reasons; ``behind`` starts as the targets."""
     reasons = []
     for k in range(len(ops) - 1, -1, -1):
-        op, (inputs, _) = ops[k], flows[k]
+        op, inputs = ops[k], flows[k][0]
         used = not behind.isdisjoint(op.output_names)
         if used:
             behind.update(op.input_names)
@@ -76,16 +76,18 @@ def _left_out(
     return reasons
 
 
-def _flows(
-    block: Block, ops: Ops, wanted: set[str], no_grad: set[str]
-) -> tuple[list[Flow], dict[int, Behind]]:
-    """For each operator the inputs through which gradients flow to something wanted; `connections` of control flow."""
+Behind = dict[str, set[str]]  #: name → the sources that its value depends on, by way of gradients
+_Flow = tuple[list[str], Names, Behind | None]  # a `Flow`; of control flow, its `connections`
+
+
+def _flows(block: Block, ops: Ops, wanted: set[str], no_grad: set[str]) -> list[_Flow]:
+    """For each operator the inputs through which gradients flow to something wanted."""
     reaching = set(floating(block, wanted - no_grad))
     slots_of_type = {t: flow_slots(t) for t in {op.type for op in ops}}
-    flows: list[Flow] = []
-    through_blocks: dict[int, Behind] = {}
-    for k, op in enumerate(ops):
+    flows: list[_Flow] = []
+    for op in ops:
         sources, results = slots_of_type[op.type]
+        behind: Behind | None = None
         inputs: list[str] = []
         through: Names = ()
         for slot in sources:
@@ -94,17 +96,17 @@ def _flows(
                 if names:
                     inputs += names
                     through += (slot,)
-        flows.append((inputs, through))
         if not inputs:
             reaching.difference_update(n for n in op.output_names if n not in wanted)
         elif has_blocks(op.type):
-            through_blocks[k] = connections(block, op, no_grad)
-            reached = [o for o, at in through_blocks[k].items() if not at.isdisjoint(inputs)]
-            reaching.update(o for o in reached if o not in no_grad)
+            behind = connections(block, op, no_grad)
+            reached = [out for out, at in behind.items() if not at.isdisjoint(inputs)]
+            reaching.update(out for out in reached if out not in no_grad)
         else:
             names = [n for s in results if s in op.outputs for n in op.outputs[s]]
             reaching.update(n for n in floating(block, names) if n not in no_grad)
-    return flows, through_blocks
+        flows.append((inputs, through, behind))
+    return flows
 
 
 def _two_values(ops: Ops, name: str, first: int, writer: int, last: int) -> str:
@@ -125,9 +127,6 @@ def _why_not(op: Operator, inputs: list[str], used: bool, no_grad: set[str]) -> 
     if not inputs:
         return "nothing wanted lies behind its inputs"
     return "gradients end before they come back to it"
-
-
-Behind = dict[str, set[str]]  #: name → the sources that its value depends on, by way of gradients
 
 
 def connections(block: Block, op: Operator, no_grad: Collection[str]) -> Behind:
@@ -210,5 +209,6 @@ def differentiable_inputs(block: Block, op: Operator) -> list[str]:
 
 def floating(block: Block, names: Iterable[str]) -> list[str]:
     """Those of the names that hold floating-point values."""
-    find = block.find_var
-    return [n for n in names if (var := find(n)) is not None and var.dtype.kind == "f"]
+    own, find = block.vars, block.find_var
+    known = ((n, own[n] if n in own else find(n)) for n in names)
+    return [n for n, var in known if var is not None and var.dtype.kind == "f"]

@@ -73,13 +73,18 @@ def rename_writers(
     return parts
 
 
-def read_zeros(made: list[Operator], start: int, name: str, gradient: str) -> None:
+def read_zeros(ops: list[Operator], start: int, name: str, gradient: str) -> None:
     """Grad ops, from ``start`` on, read zeros for a gradient that holds what belongs to a later value of its name."""
     zeros = part(gradient, "zeros")
-    for op in made[start:]:
+    read_instead(ops[start:], gradient, zeros)
+    ops.insert(start, backward_op("fill_zeros_like", name, zeros).at(ops[start]))
+
+
+def read_instead(ops: Ops, old: str, new: str) -> None:
+    """Operators read another value in the place of one."""
+    for op in ops:
         for slot, names in op.inputs.items():
-            op.inputs[slot] = [zeros if n == gradient else n for n in names]
-    made.insert(start, backward_op("fill_zeros_like", name, zeros).at(made[start]))
+            op.inputs[slot] = [new if n == old else n for n in names]
 
 
 def fill_missing_gradients(ops: list[Operator], grad_of: dict[str, str]) -> list[Operator]:

@@ -117,18 +117,14 @@ class Block:
         op.role = self.program.role if role is None else role
         check_operator(info, op)
         for name in op.input_names:
-            self._check_readable(name, type)
+            var = None if name == EMPTY else self.var(name)
+            known = var is None or var.persistable or var.is_data or name in self.written
+            if not known:
+                what = f"{type} reads {name!r}, but no operator has written it and it is neither data nor a parameter"
+                advice = f"append the op that computes {name!r} first, or declare it with static.data or static.parameter"
+                raise wrong(what, advice)
         with self.program.transaction():
             return self._append(op, user=True)
-
-    def _check_readable(self, name: str, type: str) -> None:
-        if name == EMPTY:
-            return
-        var = self.var(name)
-        if not (var.persistable or var.is_data or name in var.block.written):
-            what = f"{type} reads {name!r}, but no operator has written it and it is neither data nor a parameter"
-            advice = f"append the op that computes {name!r} first, or declare it with static.data or static.parameter"
-            raise wrong(what, advice)
 
     def append_primitive(self, primitive: Primitive, args: Args, attrs: Attrs) -> Any:
         """Append an operator from a call like ``mg.mul(x, 2.0)``; returns its output Variables."""

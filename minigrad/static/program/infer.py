@@ -70,7 +70,11 @@ def infer_outputs(block: Block, op: Operator) -> None:
 
 def variables_of(block: Block, op: Operator) -> Variables:
     """The inputs by slot."""
-    return {s: [block.var(n) for n in names if n != EMPTY] for s, names in op.inputs.items()}
+    own, find = block.vars, block.var
+    return {
+        slot: [own[n] if n in own else find(n) for n in names if n != EMPTY]
+        for slot, names in op.inputs.items()
+    }
 
 
 def _make_outputs(block: Block, op: Operator, p: Primitive, types: list[Type], stop: bool) -> None:
@@ -127,24 +131,21 @@ def _declare(block: Block, op: Operator, name: str, shape: Shape, dtype: DType, 
 
 def _output_types(block: Block, op: Operator, p: Primitive) -> tuple[list[Type], bool]:
     """Shapes and dtypes of the outputs, and whether no gradient can flow to any input that has a rule."""
+    variables = variables_of(block, op)
+    stop = all(v.stop_gradient for slot in p.rules for v in variables.get(slot, ()))
     key: list[Any] = [p, _hashable(op.attrs)]
-    known, stop = key[1] is not None, True
-    for slot, names in op.inputs.items():
-        key.append(slot)
-        for name in names:
-            v = block.var(name)
-            key += v.shape, v.dtype
-            if v.persistable and known_mask(v) is not None:
-                known = False
-            if stop and slot in p.rules and not v.stop_gradient:
-                stop = False
+    known = key[1] is not None
+    for slot, listed in variables.items():
+        for v in listed:
+            key += slot, v.shape, v.dtype
+            known = known and known_mask(v) is None
     asked = tuple(key) if known else None
-    types = None if asked is None else _FOUND.get(asked)
+    types = _FOUND.get(asked)
     if types is None:
-        types = _computed_types(op, p, variables_of(block, op))
+        types = _computed_types(op, p, variables)
         if isinstance(axis := op.attrs.get("axis"), list):  # which this kernel takes
             op.attrs["axis"] = tuple(axis)
-        if asked is not None:
+        if known:
             if len(_FOUND) > 10_000:
                 _FOUND.clear()
             _FOUND[asked] = types

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from ...errors import MinigradError, code_line, describe, did_you_mean, wrong
@@ -186,18 +187,12 @@ class Operator:
     @property
     def input_names(self) -> list[str]:
         """All names it reads, in slot order."""
-        listed: list[str] = []
-        for names in self.inputs.values():
-            listed += names
-        return listed
+        return [*chain.from_iterable(self.inputs.values())]
 
     @property
     def output_names(self) -> list[str]:
         """All names it writes, in slot order."""
-        listed: list[str] = []
-        for names in self.outputs.values():
-            listed += names
-        return listed
+        return [*chain.from_iterable(self.outputs.values())]
 
     @property
     def reads(self) -> Names | None:

@@ -13,6 +13,8 @@ from .program import Program
 from .variable import Variable
 from .verify import verify
 
+_COPIED = ("initial", "history", "error_clips", "inputs", "outputs", "backward_calls", "_counts")
+
 
 def copy_program(program: Program) -> Program:
     """An independent copy: blocks, variables, operators, start values."""
@@ -24,13 +26,9 @@ def copy_program(program: Program) -> Program:
         copy_into(copy.blocks[-1], block, operators, {})
     for op in operators.values():
         op.forward_op, op.copy_of = operators.get(id(op.forward_op)), operators.get(id(op.copy_of))
-    copy.initial = {k: v.copy() for k, v in program.initial.items()}
-    copy.history = list(program.history)
     copy.pruned = [p._replace(op=operators.get(id(p.op), p.op)) for p in program.pruned]
-    copy.error_clips = dict(program.error_clips)
-    copy.inputs, copy.outputs = list(program.inputs), list(program.outputs)
-    copy.backward_calls = deepcopy(program.backward_calls)
-    copy._counts = dict(program._counts)
+    for name in _COPIED:
+        setattr(copy, name, deepcopy(getattr(program, name)))
     return copy
 
 

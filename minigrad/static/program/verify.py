@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 
 from ...errors import ProgramError, did_you_mean
 from ...grad_names import EMPTY
-from ...primitives.arguments import Names
 from .block import Block
 from .operator import BLOCK_ATTRS, CONTROL, ROLES, ROWS, Operator, bind_slots, op_info
 from .program import Program
@@ -87,52 +86,45 @@ def blocks_have_one_holder(program: Program) -> None:
 def control_flow_fits(program: Program) -> None:
     """The names control flow hands in and out exist in its blocks, one for each value; what it takes out is made."""
     for place in _control(program):
-        op = place[2]
-        if op.type not in ROWS:
-            continue
-        scopes = op.outputs.get("scopes", op.inputs.get("scopes", ()))
-        _require(len(scopes) == 1, place, "it needs one place for its scopes")
-        if op.type.startswith("cond"):
+        op, attrs = place[2], CONTROL[place[2].type].attrs
+        rows = ROWS.get(op.type, ())
+        if rows:
+            scopes = op.outputs.get("scopes", op.inputs.get("scopes", ()))
+            _require(len(scopes) == 1, place, "it needs one place for its scopes")
+        if op.type in ("cond", "cond_grad"):
             _require(len(op.inputs.get("pred", ())) == 1, place, "it decides on one value")
-        for row in ROWS[op.type]:
-            first, *slots = (n for n in row if n not in CONTROL[op.type].attrs)
-            for slot in slots:
-                same = len(_slot(op, first)) == len(_slot(op, slot))
-                _require(same, place, f"{first!r} and {slot!r} are not equally long")
-            _names_fit(program, place, row)
+        for slot, *others in rows:
+            length = len(_slot(op, slot))
+            for name in sorted(others, key=attrs.__contains__):  # slots before attrs
+                if name in attrs:
+                    _names_fit(program, place, name, slot)
+                else:
+                    same = len(_slot(op, name)) == length
+                    _require(same, place, f"{slot!r} and {name!r} are not equally long")
         if op.type == "while":
             inner, cond = program.blocks[op.attrs["cond_block"]], op.attrs.get("cond")
             good = isinstance(cond, str) and inner.has_var(cond)
             _require(good, place, f"the condition {cond!r} is no variable")
-        for attr in (a for row in ROWS[op.type] for a in _lists(op, row)):
+        for attr in (name for row in rows for name in row if name in attrs):
             index = _home(op, attr)
-            made = {n for inner in program.blocks[index].ops for n in inner.output_names}
-            made.update(*(op.attrs[a] for a in _GIVEN if a in op.attrs and _home(op, a) == index))
+            known = {EMPTY, *_given(op).get(index, ())}
+            known.update(n for inner in program.blocks[index].ops for n in inner.output_names)
             for name in op.attrs[attr]:
-                known = name == EMPTY or name in made
-                _require(known, place, f"{attr}: nothing in block {index} writes {name!r}")
+                what = f"{attr}: nothing in block {index} writes {name!r}"
+                _require(name in known, place, what)
 
 
-def _names_fit(program: Program, place: Place, row: Names) -> None:
-    """Lists of names in attrs are as long as their slots, and their block has these names."""
-    op, slot = place[2], row[0]
-    for attr in _lists(op, row):
-        names: Any = op.attrs.get(attr)
-        good = (
-            isinstance(names, list)
-            and len(names) == len(_slot(op, slot))
-            and all(isinstance(n, str) for n in names)
-        )
-        _require(good, place, f"{attr!r} must be a list of names, as long as {slot!r}")
-        inner = program.blocks[_home(op, attr)]
-        for name in names:
-            there = name == EMPTY or name in inner.vars
-            _require(there, place, f"{attr}: block {inner.idx} has no {name!r}")
-
-
-def _lists(op: Operator, row: Names) -> list[str]:
-    """The attrs in a row: lists of names in the blocks of an operator."""
-    return [name for name in row if name in CONTROL[op.type].attrs]
+def _names_fit(program: Program, place: Place, attr: str, slot: str) -> None:
+    """A list of names in an attr is as long as its slot, and its block has these names."""
+    op = place[2]
+    names: Any = op.attrs.get(attr)
+    good = isinstance(names, list) and all(isinstance(n, str) for n in names)
+    good = good and len(names) == len(_slot(op, slot))
+    _require(good, place, f"{attr!r} must be a list of names, as long as {slot!r}")
+    inner = program.blocks[_home(op, attr)]
+    for name in names:
+        there = name == EMPTY or name in inner.vars
+        _require(there, place, f"{attr}: block {inner.idx} has no {name!r}")
 
 
 def _home(op: Operator, attr: str) -> int:
@@ -145,13 +137,20 @@ def _slot(op: Operator, slot: str) -> list[str]:
     return op.inputs.get(slot, op.outputs.get(slot, []))
 
 
+def _given(op: Operator) -> dict[int, set[str]]:
+    """The names an operator writes into its blocks before they run."""
+    given: dict[int, set[str]] = {}
+    for attr in _GIVEN:
+        if attr in op.attrs:
+            given.setdefault(_home(op, attr), set()).update(op.attrs[attr])
+    return given
+
+
 def given_names(program: Program) -> dict[int, set[str]]:
     """The names control flow writes into its blocks before they run."""
     given: dict[int, set[str]] = {}
     for _, _, op in _control(program):
-        for attr in _GIVEN:
-            if attr in op.attrs:
-                given.setdefault(_home(op, attr), set()).update(op.attrs[attr])
+        given |= _given(op)  # a block is held by one operator
     return given
 
 
@@ -223,11 +222,10 @@ def operators_fit(program: Program) -> None:
             if inputs is not None and len(inputs) != len(op.outputs[slot]):
                 fail(*place, f"{slot!r} is not as long as its input")
         for name in (*op.input_names, *op.output_names):
-            if name != EMPTY and not block.has_var(name):
+            if name != EMPTY and name not in block.vars and not block.has_var(name):
                 fail(*place, f"no variable {name!r}{did_you_mean(name, block.visible_names())}")
         for name in op.output_names:
-            var = block.find_var(name)
-            if var is not None and var.block is not block and not var.persistable:
+            if name not in block.vars and name != EMPTY and not block.var(name).persistable:
                 fail(*place, f"it writes {name!r} of a block around it")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,15 +92,11 @@ class Record:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.steps: list[Step] = []
-        self._reads: dict[int, dict[str, Operator]] = {}
 
     def enter(self, block: Block, scope: Scope, turn: int | None) -> None:
         """A block is entered; with the values that it reads from outside."""
-        if block.idx not in self._reads:
-            self._reads[block.idx] = outer_reads(block)
-        self.steps.append(
-            Step("enter", block.idx, None, turn, _known(scope, self._reads[block.idx]))
-        )
+        values = _known(scope, outer_reads(block))
+        self.steps.append(Step("enter", block.idx, None, turn, values))
 
     def ran(self, block: Block, number: int, op: Operator, scope: Scope, turn: int | None) -> None:
         """An operator ran and wrote its values."""
@@ -133,24 +130,20 @@ def _known(scope: Scope, names: Iterable[str]) -> ByName:
 # finds them.  A grad block runs in a Scope inside the one of the step it belongs to, from the last step to the first.
 
 
+@dataclass(eq=False)
 class Run:
     """One run of a program: how every kind of operator is carried out."""
 
-    def __init__(
-        self,
-        program: Program,
-        updates: Scope,
-        step_limit: int,
-        check_finite: bool,
-        keep: bool = False,
-        memory_limit: int = MEMORY,
-        record: Record | None = None,
-    ) -> None:
-        self.program, self.updates = program, updates
-        self.record = record  # what happens is noted there, for looking at
-        self.step_limit, self.check_finite = step_limit, check_finite
-        self.keep = keep  # the scopes of grad blocks, for looking at
-        self.room = self.memory_limit = memory_limit  # bytes for more values, and in all
+    program: Program
+    updates: Scope
+    step_limit: int
+    check_finite: bool
+    keep: bool = False  # the scopes of grad blocks, for looking at
+    memory_limit: int = MEMORY
+    record: Record | None = None  # what happens is noted there, for looking at
+
+    def __post_init__(self) -> None:
+        self.room = self.memory_limit  # bytes for more values
 
     def block(self, block: Block, scope: Scope, turn: int | None = None) -> None:
         """Run the operators of a block in a scope, whose names take room, too.

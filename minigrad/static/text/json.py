@@ -29,7 +29,7 @@ from ..program.operator import ROLES, Operator
 from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable
 from ..program.verify import mark_given, verify
-from .literals import DTYPES, LIMIT, check_memory, check_shape, from_plain, to_plain
+from .literals import DTYPES, LIMIT, check_memory, declare, from_plain, to_plain
 
 FORMAT, VERSION = "minigrad program", 1
 
@@ -213,7 +213,7 @@ def _program(data: ByName, limit: int) -> Program:
     pairs = list(zip(program.blocks, data["blocks"], strict=True))
     for block, part in pairs:
         for variable in part["variables"]:
-            _add_variable(block, variable, limit)
+            declare(block, limit, *variable)
     links = [
         (_added(block, item), item["of"]) for block, part in pairs for item in part["operators"]
     ]
@@ -240,16 +240,6 @@ def _program(data: ByName, limit: int) -> Program:
         if name not in program.blocks[0].vars:
             raise ValueError(f"{name!r} is no variable of block 0")
     return program
-
-
-def _add_variable(block: Block, item: list[Any], limit: int) -> None:
-    name, kind, dtype, shape, stop, derived = item
-    persistable = kind in ("param", "const")
-    check_shape(shape, 0 if persistable else -1, np.dtype(dtype).itemsize, limit)
-    block.create_var(
-        name, shape, dtype, persistable=persistable, trainable=kind == "param", is_data=kind == "data",
-        stop_gradient=stop, derived_stop=derived,
-    )  # fmt: skip
 
 
 def _added(block: Block, item: ByName) -> Operator:

@@ -32,18 +32,10 @@ from ...grad_names import EMPTY, GRAD, variable_of, whole
 from ...ops.shape import Array
 from ...primitives.arguments import Attrs, ByName, Names, Slots
 from ..program.block import Block
-from ..program.operator import (
-    BLOCK_ATTRS,
-    CONTROL,
-    ROLES,
-    Operator,
-    bind_slots,
-    find_info,
-    op_info,
-)
+from ..program.operator import BLOCK_ATTRS, CONTROL, ROLES, Operator, bind_slots, find_info, op_info
 from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable, check_name
-from .literals import DTYPES, LIMIT, check_memory, check_shape, from_plain, to_plain
+from .literals import DTYPES, LIMIT, check_memory, declare, from_plain, to_plain
 
 SMALL = 16  #: elements of a constant whose value is shown
 
@@ -120,11 +112,9 @@ def named_after(block: Block, name: str) -> Variable | None:
 def _value_of(block: Block, v: Variable) -> str:
     """A small constant shows its value, and keeps it from text to program."""
     value = block.program.initial.get(v.name) if block.idx == 0 and not v.trainable else None
-    return (
-        ""
-        if value is None or value.size > SMALL
-        else f" = {to_plain(value.tolist(), tuples=True)!r}"
-    )
+    if value is None or value.size > SMALL:
+        return ""
+    return f" = {to_plain(value.tolist(), tuples=True)!r}"
 
 
 def _declaration(v: Variable) -> str:
@@ -185,14 +175,11 @@ def parse(text: str, limit: int = LIMIT) -> Program:
     if not isinstance(text, str):
         what = f"a program is read from a text, not from {describe(text)}"
         raise refusal(what, "static.parse(str(program))", ProgramFormatError)
-    try:
-        check_memory(_memory(text), limit)
-    except ValueError as error:
-        raise ProgramFormatError(str(error)) from None
     program = Program()
     program.blocks.clear()
     role = "forward"
     calls: list[tuple[Block, int, list[str]]] = []
+    check_memory(_memory(text), limit)
     for number, line in enumerate(map(str.strip, text.splitlines()), 1):
         try:
             if line.startswith("--"):
@@ -262,15 +249,11 @@ def _declare(block: Block, found: re.Match[str], limit: int) -> None:
     kind, name, dtype, sizes, flag, value = found.groups()
     shape = [int(n) for n in sizes.split(",") if n.strip()]
     _known(dtype, tuple(sorted(DTYPES)), "dtype")
-    check_shape(shape, -1, np.dtype(dtype).itemsize, limit)
-    persistable = kind in ("param", "const")
-    if persistable and (block.idx or -1 in shape):
+    if kind in ("param", "const") and (block.idx or -1 in shape):
         raise ValueError("what outlives a run lies in block 0 and has a size")
-    block.create_var(
-        name, shape, dtype, is_data=kind == "data", persistable=persistable, trainable=kind == "param",
-        stop_gradient=None if flag is None else flag == " stop",
-        derived_stop=kind in ("data", "const") or dtype[0] != "f",
-    )  # fmt: skip
+    stop = None if flag is None else flag == " stop"
+    derived = kind in ("data", "const") or dtype[0] != "f"
+    declare(block, limit, name, kind, dtype, shape, stop, derived)
     if value is not None:
         if kind != "const":
             raise ValueError("only a constant has a value here")
