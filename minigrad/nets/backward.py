@@ -218,16 +218,13 @@ class RnnOp(Operator):
         last: Mapping[str, str] | None = None,
     ) -> None:
         self._begin("rnn")
-        stepnet = stepnet if isinstance(stepnet, NetOp) else NetOp([stepnet], "step")
-        self.stepnet = stepnet
+        self.stepnet = stepnet if isinstance(stepnet, NetOp) else NetOp([stepnet], "step")
         self.sequences, self.stacked, self.last = dict(sequences), dict(outputs), dict(last or {})
         self.starts = {pre: start for pre, (_, start) in memories.items()}
         self.memories = tuple((pre, now) for pre, (now, _) in memories.items())
-        reads = stepnet.inputs["x"]
-        writes = [n for op in operators(stepnet) for n in op.output_names]
-        nows = [now for _, now in self.memories]
+        reads, nows = self.stepnet.input_names, [now for _, now in self.memories]
         self._check("reads", (*self.sequences, *self.starts), reads)
-        self._check("writes", (*nows, *self.stacked), writes)
+        self._check("writes", (*nows, *self.stacked), self.stepnet.output_names)
         self._check("carries on", self.last, nows)
         if not self.sequences:
             what = "an RnnOp needs a sequence: its length is the number of steps"
@@ -295,8 +292,8 @@ class RnnGradOp(Operator):
         self.inputs = {slot: list(rnn.inputs[slot]) for slot in ("x", "start", "shared")}
         self.inputs["scopes"] = list(rnn.outputs["scopes"])
         for slot in ("out", "last"):
-            self.inputs[slot + "_grad"] = [name + GRAD for name in rnn.outputs[slot]]
-        written = {n for op in operators(stepnet) for n in op.output_names}
+            self.inputs[slot + "_grad"] = grads(rnn.outputs[slot])
+        written = stepnet.output_names
         given = {**rnn.sequences, **{name: name for name in rnn.inputs["shared"]}}
         made = {n: v + GRAD if n + GRAD in written else EMPTY for n, v in given.items()}
         self.outputs = {
@@ -446,7 +443,7 @@ def differentiate(op: Operator, no_grad: set[str], seeds: list[str]) -> tuple[Op
     backward = net.ops[0] if len(net.ops) == 1 else net
     backward.forward = op
     if isinstance(backward, NetOp):
-        written = {n for inner in operators(backward) for n in inner.output_names}
+        written = set(backward.output_names)
         backward.leaving = [n for n in dict.fromkeys(grads(op.input_names)) if n in written]
     return backward, renamed
 

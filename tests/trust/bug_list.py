@@ -389,10 +389,10 @@ STATIC = [
     ),
     *bugs(
         "static.backward.op_path",
-        ("the path ends at the first operator", "needed.update(inputs)", "pass"),
+        ("the path ends at the first operator", "needed.add(name) if", "if"),
         (
             "what is not wanted cuts the path",
-            "reaching.update(n for n in floating(block, names) if n not in no_grad)",
+            "reaching.add(name)",
             "pass",
         ),
     ),

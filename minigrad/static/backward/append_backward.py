@@ -57,9 +57,11 @@ def append_backward(
     with program.transaction(), gc_paused():
         no_grad = no_grad_names(block, no_grad_set)
         parameters = _parameters(program, parameter_list)
-        wanted = {v.name for v in parameters if v.name not in no_grad} | _asked_by_flag(
-            block, no_grad, parameter_list
-        )
+        asked = [*parameters]
+        if parameter_list is None:  # what the user set to False asks for a gradient, as data may
+            visible = chain.from_iterable(b.vars.values() for b in block.lookup())
+            asked += [v for v in visible if v._stop is False]
+        wanted = {v.name for v in asked} - no_grad
         names = free_names(block.program.blocks)
         job = BackwardJob(block, wanted, no_grad, names, trace, callbacks)
         job.build([(loss.name, _seed_op(job, loss, None))])
@@ -94,12 +96,10 @@ def gradients(
     seeds = [None] * len(outs) if target_gradients is None else as_list(target_gradients)
     if len(seeds) != len(outs):
         what = f"{len(outs)} targets need {len(outs)} target_gradients, {len(seeds)} were given"
-        advice = "a list with one for each target; None for a seed of ones"
-        raise wrong(what, advice)
+        raise wrong(what, "a list with one for each target; None for a seed of ones")
     for kind, given in (("targets", outs), ("inputs", ins)):
         if not given:
-            what = f"gradients({kind}=[]) names no Variable"
-            raise wrong(what, "static.gradients(loss, [w, b])")
+            raise wrong(f"gradients({kind}=[]) names no Variable", "static.gradients(loss, [w, b])")
     for value in [*outs, *ins]:
         if not isinstance(value, Variable):
             what = f"gradients() takes Variables, not {describe(value)}"
@@ -154,8 +154,7 @@ def check_loss(loss: Any) -> Block:
         repair = "a Variable of a Program"
         if hasattr(loss, "backward"):
             repair = "loss.backward(), then optimizer.step(); a Program has Variables"
-        what = f"append_backward starts from a Variable, not from {describe(loss)}"
-        raise wrong(what, repair)
+        raise wrong(f"append_backward starts from a Variable, not from {describe(loss)}", repair)
     block = loss.program.current_block()
     if any(n != 1 for n in loss.shape):
         what = f"the loss must be one number, but {loss!r} has the shape {list(loss.shape)}"
@@ -184,18 +183,6 @@ def _parameters(program: Program, parameter_list: Iterable[Any] | None) -> list[
     return [program.global_block().vars[name] for name in names]
 
 
-def _asked_by_flag(block: Block, no_grad: set[str], parameter_list: Any) -> set[str]:
-    """Variables whose ``stop_gradient`` the user set to False ask for a gradient, as data may."""
-    if parameter_list is not None:
-        return set()
-    return {
-        v.name
-        for b in block.lookup()
-        for v in b.vars.values()
-        if v._stop is False and v.name not in no_grad and not v.trainable
-    }
-
-
 @dataclass(eq=False)
 class BackwardJob:
     """One call of append_backward on one block: what is wanted, what was made.
@@ -220,14 +207,6 @@ class BackwardJob:
     def grad_name(self) -> GradName:
         """Name of a variable → name of its gradient."""
         return self.names.__getitem__
-
-    def inside(
-        self, forward: Block, block: Block, wanted: set[str], taken: set[str]
-    ) -> BackwardJob:
-        """The same for a block that an operator holds: its grad ops go into a block of their own."""
-        job = BackwardJob(block, wanted, self.no_grad, GradNames(taken), callbacks=self.callbacks)
-        job.forward, job.pruned = forward, self.pruned
-        return job
 
     def build(self, seeds: list[tuple[str, Operator]]) -> None:
         """Run the passes up to, but not including, appending."""
@@ -256,9 +235,7 @@ class BackwardJob:
         program.pruned += self.pruned
         written = self.block.written
         passes.append_to_block(self.block, self.ops, self.grad_of, self.callbacks)
-        gradients = dict(self.names)
-        if not written.issuperset(self.grad_of):
-            gradients = {v: g for v, g in gradients.items() if g in written}
+        gradients = {v: g for v, g in self.names.items() if g in written}
         call = BackwardCall(self.block.idx, self.targets, self.no_grad, gradients)
         program.backward_calls.append(call)
         self._show("with variables")

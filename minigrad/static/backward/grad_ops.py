@@ -9,6 +9,7 @@ the grad op of ``assign`` is ``assign``.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -248,7 +249,10 @@ def _grad_block(
     """
     grad_block = job.block.program.create_block(job.block.idx, forward_block=body.idx)
     used = {n for op in body.ops for n in (*op.input_names, *op.output_names)}
-    inner = job.inside(body, grad_block, wanted, used | set(body.vars))
+    names_here = GradNames(used | set(body.vars))
+    inner = replace(
+        job, block=grad_block, forward=body, wanted=wanted, names=names_here, trace=None
+    )
     local = inner.grad_name
     cut = {n: part(local(n), "cut") for n in seeds if n in job.no_grad}  # nobody reads these
     seed_ops = [
@@ -263,7 +267,7 @@ def _grad_block(
         if local(name) not in written:
             inner.ops.append(backward_op("fill_zeros_like", name, local(name)))
     grad_block.written.update(names)
-    append_to_block(grad_block, inner.ops, inner.names.sources(), job.callbacks)
+    append_to_block(grad_block, inner.ops, names_here.sources(), job.callbacks)
     return grad_block, names, local
 
 

@@ -39,8 +39,12 @@ def find_op_path(
     left_out = set[int]()
     for k in range(len(ops) - 1, -1, -1):
         inputs, slots, sources = flows[k]
-        asked = [name for names in ops[k].outputs.values() for name in names if name in needed]
-        needed.difference_update(asked)
+        asked = []
+        for names in ops[k].outputs.values():
+            for name in names:
+                if name in needed:
+                    needed.remove(name)
+                    asked.append(name)
         if sources is not None:
             behind = set[str]().union(*(sources.get(name, ()) for name in asked))
             inputs = [name for name in inputs if name in behind]
@@ -49,8 +53,8 @@ def find_op_path(
             closed.update((n, k) for n in ops[k].output_names if n in read)
             continue
         path.append((k, (inputs, slots)))
-        needed.update(inputs)
         for name in inputs:
+            needed.add(name)
             if name in wanted:
                 if name in closed:
                     raise ProgramError(_two_values(ops, name, k, closed[name], read[name]))
@@ -84,6 +88,7 @@ def _flows(block: Block, ops: Ops, wanted: set[str], no_grad: set[str]) -> list[
     """For each operator the inputs through which gradients flow to something wanted."""
     reaching = set(floating(block, wanted - no_grad))
     slots_of_type = {t: flow_slots(t) for t in {op.type for op in ops}}
+    own, find = block.vars, block.find_var
     flows: list[_Flow] = []
     for op in ops:
         sources, results = slots_of_type[op.type]
@@ -92,9 +97,11 @@ def _flows(block: Block, ops: Ops, wanted: set[str], no_grad: set[str]) -> list[
         through: Names = ()
         for slot in sources:
             if slot in op.inputs:
-                names = [n for n in op.inputs[slot] if n in reaching]
-                if names:
-                    inputs += names
+                before = len(inputs)
+                for name in op.inputs[slot]:
+                    if name in reaching:
+                        inputs.append(name)
+                if len(inputs) > before:
                     through += (slot,)
         if not inputs:
             reaching.difference_update(n for n in op.output_names if n not in wanted)
@@ -103,8 +110,11 @@ def _flows(block: Block, ops: Ops, wanted: set[str], no_grad: set[str]) -> list[
             reached = [out for out, at in behind.items() if not at.isdisjoint(inputs)]
             reaching.update(out for out in reached if out not in no_grad)
         else:
-            names = [n for s in results if s in op.outputs for n in op.outputs[s]]
-            reaching.update(n for n in floating(block, names) if n not in no_grad)
+            for slot in results:
+                for name in op.outputs.get(slot, ()):
+                    var = own[name] if name in own else find(name)
+                    if var is not None and var.dtype.kind == "f" and name not in no_grad:
+                        reaching.add(name)
         flows.append((inputs, through, behind))
     return flows
 

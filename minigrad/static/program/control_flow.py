@@ -79,8 +79,7 @@ def _one_bool(block: Block, value: Any, what: str) -> Variable:
     pred = block.program.as_variable(value, block)
     if pred.dtype.kind != "b" or any(n != 1 for n in pred.shape):
         what = f"{what}, not {pred!r}"
-        advice = "compare first (x > 0), or use static.if_else for one decision per row"
-        raise wrong(what, advice)
+        raise wrong(what, "compare first (x > 0), or use static.if_else for one decision per row")
     return pred
 
 
@@ -185,8 +184,7 @@ def if_else(mask: Any, true_fn: Function, false_fn: Function, *rows: Any) -> Any
     mask = program.as_variable(mask, program.current_block())
     if mask.dtype.kind != "b" or len(mask.shape) != 1:
         what = f"if_else takes one bool per row, not {mask!r}"
-        advice = "mask=x > 0 with x of shape [rows]; static.cond for one decision"
-        raise wrong(what, advice)
+        raise wrong(what, "mask=x > 0 with x of shape [rows]; static.cond for one decision")
     no = ~mask
     kind, parts = _unpacked(true_fn(*(select_rows(r, mask) for r in rows)))
     other, parts_no = _unpacked(false_fn(*(select_rows(r, no) for r in rows)))
@@ -327,8 +325,7 @@ def next_values(
     """What a step hands on, checked against what the loop started from."""
     if len(values) != len(starts):
         what = f"{what} returns {len(values)} value(s) for {len(starts)} loop variable(s)"
-        advice = "return the next value of every loop variable, in their order"
-        raise wrong(what, advice)
+        raise wrong(what, "return the next value of every loop variable, in their order")
     results = []
     for k, (start, value) in enumerate(zip(starts, values, strict=True)):
         number = isinstance(value, int | float)

@@ -131,18 +131,22 @@ def _declare(block: Block, op: Operator, name: str, shape: Shape, dtype: DType, 
 
 def _output_types(block: Block, op: Operator, p: Primitive) -> tuple[list[Type], bool]:
     """Shapes and dtypes of the outputs, and whether no gradient can flow to any input that has a rule."""
-    variables = variables_of(block, op)
-    stop = all(v.stop_gradient for slot in p.rules for v in variables.get(slot, ()))
     key: list[Any] = [p, _hashable(op.attrs)]
-    known = key[1] is not None
-    for slot, listed in variables.items():
-        for v in listed:
-            key += slot, v.shape, v.dtype
-            known = known and known_mask(v) is None
+    known, stop = key[1] is not None, True
+    own, find = block.vars, block.var
+    for slot, names in op.inputs.items():
+        key.append(slot)
+        for name in names:
+            v = own[name] if name in own else find(name)
+            key += v.shape, v.dtype
+            if v.persistable and known_mask(v) is not None:
+                known = False
+            if stop and slot in p.rules and not v.stop_gradient:
+                stop = False
     asked = tuple(key) if known else None
     types = _FOUND.get(asked)
     if types is None:
-        types = _computed_types(op, p, variables)
+        types = _computed_types(op, p, variables_of(block, op))
         if isinstance(axis := op.attrs.get("axis"), list):  # which this kernel takes
             op.attrs["axis"] = tuple(axis)
         if known:

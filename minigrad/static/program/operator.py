@@ -329,11 +329,9 @@ def check_operator(info: OpInfo, op: Operator) -> None:
     """The rules about one operator alone.  Errors: `ProgramError`."""
     if op.type in CONTROL:
         name = _BUILDERS.get(op.type, "append_backward")
-        what = f"{op.type} holds blocks, which append_op cannot build"
-        raise wrong(what, f"static.{name}")
+        raise wrong(f"{op.type} holds blocks, which append_op cannot build", f"static.{name}")
     if op.role not in ROLES:
-        what = f"{op.role!r} is no role{did_you_mean(str(op.role), ROLES)}"
-        raise wrong(what)
+        raise wrong(f"{op.role!r} is no role{did_you_mean(str(op.role), ROLES)}")
     if info.is_grad:
         _check_reads(info, op)
     outputs = [n for n in op.output_names if n != EMPTY]
@@ -347,8 +345,7 @@ def _check_reads(info: OpInfo, op: Operator) -> None:
     p = info.forward
     wanted = [s.removesuffix("_grad") for s in op.outputs]
     if not wanted:
-        what = f"{op.type} needs a name for its result"
-        raise wrong(what, 'outputs={"x_grad": "x@GRAD"}')
+        raise wrong(f"{op.type} needs a name for its result", 'outputs={"x_grad": "x@GRAD"}')
     for name in p.reads(wanted):
         if name in info.inputs and name not in op.inputs and name not in op.attrs:
             what = f"{op.type} needs the slot {name!r} for {', '.join(op.outputs)}"

@@ -142,8 +142,7 @@ def prune(program: Program, targets: Any) -> Program:
     block = copy.global_block()
     wanted = set(names_of(copy, targets, "prune", root=True))
     if not wanted:
-        what = "prune needs at least one target to keep"
-        raise wrong(what, "program.prune([loss])")
+        raise wrong("prune needs at least one target to keep", "program.prune([loss])")
     _keep(block, needed_ops(block.ops, wanted))
     copy.history.append("prune")
     drop_unused(copy, wanted)

@@ -161,15 +161,6 @@ def mark_given(program: Program) -> Program:
     return program
 
 
-def held_at(program: Program) -> dict[int, int]:
-    """For every block the operator of its parent that runs it; a condition is tested before its loop's body runs."""
-    return {
-        index: 0 if attr == "cond_block" else k
-        for _, k, op in _control(program)
-        for attr, index in op.sub_blocks.items()
-    }
-
-
 def root_comes_first(program: Program) -> None:
     """Block 0 is the root; every other block lies in one before it, and so does what it is the grad block of."""
     root = program.blocks[0] if program.blocks else None
@@ -230,38 +221,40 @@ def operators_fit(program: Program) -> None:
 
 
 def written_before_read(program: Program) -> None:
-    """No name is read before its block, or one around it, has written it."""
-    given, held = given_names(program), held_at(program)
-    # block → name → the first operator that writes it, -1 for what is there
-    ready: dict[int, dict[str, int]] = {}
-    for block in program.blocks:  # parents and forward blocks come first
+    """No name is read before its block, or one around it, has written it: followed in the order of a run."""
+    given = given_names(program)
+    ready: dict[int, set[str]] = {}  # block → what is there
+    for block in program.blocks:
         there = {v.name for v in block.vars.values() if v.is_data or v.persistable}
-        here = ready[block.idx] = dict.fromkeys(there | given.get(block.idx, set()), -1)
+        ready[block.idx] = there | given.get(block.idx, set())
+
+    def known(block: Block | None, name: str) -> bool:
+        while block is not None and name not in ready[block.idx]:
+            if name in block.vars:  # which hides one of a block around it
+                return False
+            if name in ready.get(block.forward_block, ()):
+                return True
+            block = block.parent_block
+        return block is not None
+
+    def follow(block: Block) -> None:
+        here = ready[block.idx]
         for k, op in enumerate(block.ops):
             for name in op.input_names:
-                known = name in here or name == EMPTY or _outside(block, name, ready, held)
-                if not known:
+                if name not in here and name != EMPTY and not known(block, name):
                     fail(block, k, op, f"it reads {name!r} before anything wrote it")
-            for name in op.output_names:
-                here.setdefault(name, k)
-    for block, k, op in _control(program):
-        if op.type == "while":
-            inner, cond = program.blocks[op.attrs["cond_block"]], op.attrs["cond"]
-            if cond not in ready[inner.idx] and not _outside(inner, cond, ready, held):
-                fail(block, k, op, f"nothing writes its condition {cond!r}")
+            if op.type in CONTROL:
+                for _, index in sorted(
+                    op.sub_blocks.items()
+                ):  # the condition before its loop's body
+                    follow(program.blocks[index])
+            if op.type == "while":
+                cond = op.attrs["cond"]
+                if not known(program.blocks[op.attrs["cond_block"]], cond):
+                    fail(block, k, op, f"nothing writes its condition {cond!r}")
+            here.update(op.output_names)
 
-
-def _outside(
-    block: Block | None, name: str, ready: dict[int, dict[str, int]], held: dict[int, int]
-) -> bool:
-    """Whether the forward block, or one around this one before it runs this one, has written the name."""
-    while block is not None and name not in block.vars:
-        if name in ready.get(block.forward_block, ()):
-            return True
-        inner, block = block, block.parent_block
-        if block is not None and ready[block.idx].get(name, len(block.ops)) < held[inner.idx]:
-            return True
-    return False
+    follow(program.blocks[0])
 
 
 def start_values_fit(program: Program) -> None:

@@ -236,8 +236,7 @@ def _array(var: Variable, value: Any) -> Array:
         raise  # a Variable says itself that it has no value
     except (TypeError, ValueError) as error:
         what = f"feed {var.name!r} is no array: {error}"
-        advice = "an array, a Tensor, or lists whose rows have equal lengths"
-        raise wrong(what, advice) from None
+        raise wrong(what, "an array, a Tensor, or lists whose rows have equal lengths") from None
 
 
 def _check_fits(var: Variable, shape: Shape, dtype: DType) -> None:

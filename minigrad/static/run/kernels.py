@@ -39,11 +39,10 @@ def arguments(
     """
     args: list[Any] = []
     for name in p.inputs:
-        if name == p.list_input:
-            args.extend(slots.get(name, ()))
-        else:
-            values = slots.get(name)
-            args.append(values[0] if values else attrs.get(name))
+        values = slots.get(name, ())
+        if name != p.list_input:
+            values = values[:1] or [attrs.get(name)]
+        args += values
     options = {}
     for a in p.attrs:
         like = slots.get(f"{a}_like")

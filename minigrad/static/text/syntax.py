@@ -245,8 +245,8 @@ def _new_block(program: Program, head: re.Match[str]) -> None:
     program.blocks.append(Block(program, index, parent, forward))
 
 
-def _declare(block: Block, found: re.Match[str], limit: int) -> None:
-    kind, name, dtype, sizes, flag, value = found.groups()
+def _declare(block: Block, line: re.Match[str], limit: int) -> None:
+    kind, name, dtype, sizes, flag, value = line.groups()
     shape = [int(n) for n in sizes.split(",") if n.strip()]
     _known(dtype, tuple(sorted(DTYPES)), "dtype")
     if kind in ("param", "const") and (block.idx or -1 in shape):
