@@ -306,15 +306,17 @@ class RnnGradOp(Operator):
         """Walk the steps backwards."""
         rnn, steps = self.rnn, read(scope, self.inputs["scopes"][0], self)
 
-        def values(slot: str) -> list[Any]:
-            return [read(scope, name, self) for name in self.inputs[slot]]
-
-        from_outside = dict(zip(rnn.stacked, values("out_grad"), strict=True))
-        ends = dict(zip(rnn.last, values("last_grad"), strict=True))
-        state = dict(zip(rnn.starts, map(_zeros, values("start")), strict=True))
-        state = {pre: ends.pop(now, state[pre]) for pre, now in rnn.memories}  # each end once
-        total = dict(zip(rnn.inputs["shared"], map(_zeros, values("shared")), strict=True))
-        elements = dict(zip(rnn.sequences, map(_zeros, values("x")), strict=True))
+        values = {
+            slot: [read(scope, name, self) for name in listed]
+            for slot, listed in self.inputs.items()
+            if slot != "scopes"
+        }
+        from_outside = dict(zip(rnn.stacked, values["out_grad"], strict=True))
+        ends = dict(zip(rnn.last, values["last_grad"], strict=True))
+        starts = zip(rnn.memories, values["start"], strict=True)
+        state = {pre: ends.pop(now, _zeros(v)) for (pre, now), v in starts}  # each end once
+        total = dict(zip(rnn.inputs["shared"], map(_zeros, values["shared"]), strict=True))
+        elements = dict(zip(rnn.sequences, map(_zeros, values["x"]), strict=True))
         for t in reversed(range(len(steps))):
             step = steps[t]
             for name, seed in self.seeds.items():

@@ -118,15 +118,15 @@ def _declare(block: Block, op: Operator, name: str, shape: Shape, dtype: DType, 
             advice = "give the result a name of its own and return it from the branch or the body"
             raise wrong(what, advice)
     assert var is not None
-    if var.dtype == dtype and fits(var.shape, shape):
-        known = (max(m, n) for m, n in zip(var.shape, shape, strict=True))
-        var.shape = var.shape if var.is_data else tuple(known)
-        var._derived_stop = var._derived_stop and stop
-    elif var.persistable or var.is_data or name in var.block.written:
+    alike = var.dtype == dtype and fits(var.shape, shape)
+    if not alike and (var.persistable or var.is_data or name in var.block.written):
         what = f"{op.type} writes {dtype}{list(shape)} to {name!r}, which is {var.dtype}{list(var.shape)} already"
         raise wrong(what, "give the result a name of its own")
-    else:
-        var.shape, var.dtype, var._derived_stop = shape, dtype, var._derived_stop and stop
+    if not alike:
+        var.shape, var.dtype = shape, dtype
+    elif not var.is_data:
+        var.shape = tuple(max(m, n) for m, n in zip(var.shape, shape, strict=True))
+    var._derived_stop = var._derived_stop and stop
 
 
 def _output_types(block: Block, op: Operator, p: Primitive) -> tuple[list[Type], bool]:

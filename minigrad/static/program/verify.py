@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from ...errors import ProgramError, did_you_mean
 from ...grad_names import EMPTY
 from .block import Block
-from .operator import BLOCK_ATTRS, CONTROL, ROLES, ROWS, Operator, bind_slots, op_info
+from .operator import BLOCK_ATTRS, CONTROL, ROLES, Operator, bind_slots, op_info
 from .program import Program
 from .variable import check_name
 
@@ -86,8 +86,8 @@ def blocks_have_one_holder(program: Program) -> None:
 def control_flow_fits(program: Program) -> None:
     """The names control flow hands in and out exist in its blocks, one for each value; what it takes out is made."""
     for place in _control(program):
-        op, attrs = place[2], CONTROL[place[2].type].attrs
-        rows = ROWS.get(op.type, ())
+        op = place[2]
+        attrs, rows = CONTROL[op.type].attrs, CONTROL[op.type].rows
         if rows:
             scopes = op.outputs.get("scopes", op.inputs.get("scopes", ()))
             _require(len(scopes) == 1, place, "it needs one place for its scopes")

@@ -75,10 +75,8 @@ def _einsum(s: Shapes, attrs: Attrs) -> int:
 
 
 def _asked(attrs: Attrs, name: str = "shape") -> int:
-    value = attrs.get(name, ())
-    return math.prod(
-        max(n, 1) for n in np.ravel(np.asarray(value or (), dtype=object)) if type(n) is int
-    )
+    sizes = np.maximum(np.array(attrs.get(name, ()), dtype=object), 1)
+    return math.prod(np.ravel(sizes))
 
 
 def _pad(s: Shapes, attrs: Attrs) -> int:
