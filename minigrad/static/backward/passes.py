@@ -183,7 +183,8 @@ def append_to_block(
     context: ByName = {"grad_to_var": grad_of}
     clips = block.program.error_clips
     append = block.ops.append
-    for op in with_casts(block, ops, grad_of) if several_dtypes(block) else ops:
+    dtypes = {v.dtype for b in block.lookup() for v in b.vars.values() if v.dtype.kind == "f"}
+    for op in with_casts(block, ops, grad_of) if len(dtypes) > 1 else ops:
         if op.type != "given":  # what a grad block is handed stands there already
             declare_outputs(block, op, grad_of)
             append(op)
@@ -226,12 +227,6 @@ def declare_outputs(block: Block, op: Operator, grad_of: dict[str, str]) -> None
         infer_outputs(block, op)
         written.update(unknown)
         written.discard(EMPTY)
-
-
-def several_dtypes(block: Block) -> bool:
-    """Whether floating-point values of more than one dtype can be named in a block."""
-    seen = {v.dtype for b in block.lookup() for v in b.vars.values() if v.dtype.kind == "f"}
-    return len(seen) > 1
 
 
 def with_casts(

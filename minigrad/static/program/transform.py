@@ -151,17 +151,13 @@ def prune(program: Program, targets: Any) -> Program:
 
 def drop_unused(program: Program, keep: set[str]) -> None:
     """Remove blocks no operator holds and variables no operator names."""
-    held, waiting = {0}, [0]
-    while waiting:
-        inner = {b for op in program.blocks[waiting.pop()].ops for b in op.sub_blocks.values()}
-        waiting += inner - held
-        held |= inner
+    held = {0}
+    for block in program.blocks:  # those that hold others come first
+        if block.idx in held:
+            held.update(index for op in block.ops for index in op.sub_blocks.values())
     order = sorted(held)
     new_index = {old: k for k, old in enumerate(order)}
     program.blocks = [program.blocks[k] for k in order]
-    program.backward_calls = [c for c in program.backward_calls if c.block in held]
-    for call in program.backward_calls:
-        call.block = new_index[call.block]
     for block in program.blocks:
         block.idx = new_index[block.idx]
         block.parent = new_index.get(block.parent, -1)
@@ -179,8 +175,9 @@ def drop_unused(program: Program, keep: set[str]) -> None:
     known = {v.name for v in program.all_variables()}
     program.error_clips = {n: c for n, c in program.error_clips.items() if n in known}
     program.outputs = [n for n in program.outputs if n in program.global_block().vars]
-    program.backward_calls = [
-        c for c in program.backward_calls if not known.isdisjoint(c.gradients.values())
-    ]
+    calls = [c for c in program.backward_calls if not known.isdisjoint(c.gradients.values())]
+    program.backward_calls = [c for c in calls if c.block in held]
+    for call in program.backward_calls:
+        call.block = new_index[call.block]
     program.changed()
     program.pruned = []

@@ -72,7 +72,7 @@ class Variable(Operators):
         derived_stop: bool = False,
     ) -> None:
         self.block, self.name, self.shape = block, name, tuple(shape)
-        self.dtype = dtype if isinstance(dtype, np.dtype) else np.dtype(dtype)
+        self.dtype = np.dtype(dtype)
         self.persistable, self.trainable, self.is_data = persistable, trainable, is_data
         self._stop, self._derived_stop = stop_gradient, derived_stop
 

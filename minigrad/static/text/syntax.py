@@ -68,9 +68,7 @@ def _block_lines(block: Block) -> list[str]:
     lines = [head + ":"]
     makers = {n: op.type for op in block.ops for names in op.outputs.values() for n in names}
     lines += [
-        f"  {_declaration(v)}{_value_of(block, v)}"
-        for v in block.vars.values()
-        if not _follows(block, v, makers)
+        f"  {_declaration(block, v)}" for v in block.vars.values() if not _follows(block, v, makers)
     ]
     role = "forward"
     calls = {c.begin(block): c for c in block.program.backward_calls if c.block == block.idx}
@@ -109,18 +107,15 @@ def named_after(block: Block, name: str) -> Variable | None:
     return block.find_var(base) if base else None
 
 
-def _value_of(block: Block, v: Variable) -> str:
-    """A small constant shows its value, and keeps it from text to program."""
-    value = block.program.initial.get(v.name) if block.idx == 0 and not v.trainable else None
-    if value is None or value.size > SMALL:
-        return ""
-    return f" = {to_plain(value.tolist(), tuples=True)!r}"
-
-
-def _declaration(v: Variable) -> str:
+def _declaration(block: Block, v: Variable) -> str:
+    """A variable; a small constant shows its value, and keeps it from text to program."""
     sizes = ", ".join(map(str, v.shape))
     flag = "" if v._stop is None else " stop" if v._stop else " grad"
-    return f"{v.kind} {v.name}: {v.dtype.name}[{sizes}]{flag}"
+    text = f"{v.kind} {v.name}: {v.dtype.name}[{sizes}]{flag}"
+    value = block.program.initial.get(v.name) if block.idx == 0 and not v.trainable else None
+    if value is None or value.size > SMALL:
+        return text
+    return f"{text} = {to_plain(value.tolist(), tuples=True)!r}"
 
 
 def format_op(op: Operator) -> str:
