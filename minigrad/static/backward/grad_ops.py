@@ -168,57 +168,49 @@ for _maker in (of_sum, of_assign):
 
 def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]) -> Operator:
     g, body = job.grad_name, job.block.program.blocks[op.attrs["sub_block"]]
-    carried, starts, params = op.attrs["carried"], op.inputs["x"], op.inputs["params"]
-    steps, seqs = op.attrs.get("steps", []), op.inputs.get("seq", [])
+    carried, starts, outs = op.attrs["carried"], op.inputs["x"], op.outputs["out"]
+    params, seqs, steps = op.inputs["params"], op.inputs.get("seq", []), op.attrs.get("steps", [])
     step_out, stacked = op.attrs.get("step_out", []), op.outputs.get("stacked", [])
     read = {p for p in params if p in inputs}
     read.update(s for s, q in zip(steps, seqs, strict=True) if q in inputs)
-    reached = {c for c, s in zip(carried, starts, strict=True) if s in inputs}
+    rows = [*zip(carried, op.attrs["next"], starts, outs, strict=True)]
+    wanted = read | {c for c, _, start, _ in rows if start in inputs}
     # the carried values that hand gradients on: what is asked depends on them, they on something wanted
     behind = dependence(body, [*carried, *read], job.no_grad)
     after = over_all_steps(op, behind)
-    reaching = read | {c for c in carried if not after[c].isdisjoint(read | reached)}
-    seeds_out = [
-        s
-        for s, v in zip(step_out, stacked, strict=True)
-        if v in have and not reaching.isdisjoint(behind.get(s, ()))
-    ]
-    asked = {c for c, out in zip(carried, op.outputs["out"], strict=True) if out in have}
-    asked.update(*(behind[s] for s in seeds_out))
+    reaching = read | {c for c in carried if not after[c].isdisjoint(wanted)}
+    asked = {c for c, _, _, out in rows if out in have}
+    step_seeds: dict[str, str] = {}
+    for name, result in zip(step_out, stacked, strict=True):
+        sources = behind.get(name, set())
+        if result in have and not reaching.isdisjoint(sources):
+            step_seeds[result] = name
+            asked |= sources
     needed = set[str]().union(*(after.get(n, ()) for n in asked))
-    flows = [c for c in carried if c in needed and c in reaching]
-    next_of = dict(zip(carried, op.attrs["next"], strict=True))
-    seeds = [next_of[c] for c in flows] + seeds_out
-    grad_block, seed_grads, local = _grad_block(job, body, seeds, {*flows, *read})
-    carried_seeds = dict(zip(flows, seed_grads, strict=False))
-    step_seeds = dict(zip(seeds_out, seed_grads[len(flows) :], strict=True))
+    flows = needed.intersection(reaching, carried)
+    seeds = {out: name for c, name, _, out in rows if c in flows} | step_seeds
+    grad_block, given, local = _grad_block(job, body, seeds, flows | read)
     reads = {"x": [*starts], "params": [*params], "scopes": [*op.outputs["scopes"]]}
-    reads["out_grad"] = _those(g, op.outputs["out"], carried, flows)
-    writes = {
-        "x_grad": _those(g, starts, carried, reached.intersection(flows)),
-        "params_grad": _those(g, params, params, inputs),
-    }
+    reads["out_grad"] = _those(g, outs, given)
+    x_grad = [g(start) if c in flows and start in inputs else EMPTY for c, _, start, _ in rows]
+    writes = {"x_grad": x_grad, "params_grad": _those(g, params, inputs)}
     attrs = {
         "sub_block": grad_block.idx,
-        "next_grad": [carried_seeds.get(c, EMPTY) for c in carried],
-        "carried_grad": _those(local, carried, carried, flows),
-        "params_local": _those(local, params, params, inputs),
+        "next_grad": [given.get(out, EMPTY) for out in outs],
+        "carried_grad": _those(local, carried, flows),
+        "params_local": _those(local, params, inputs),
     }
     if op.type == "recurrent":
-        stacked_grad = _those(g, stacked, step_out, seeds_out)
-        reads = {"seq": list(seqs), "stacked_grad": stacked_grad, **reads}
-        writes = {"seq_grad": _those(g, seqs, seqs, inputs), **writes}
-        attrs["step_out_grad"] = [step_seeds.get(s, EMPTY) for s in step_out]
-        attrs["steps_grad"] = _those(local, steps, seqs, inputs)
+        reads = {"seq": [*seqs], "stacked_grad": _those(g, stacked, given), **reads}
+        writes = {"seq_grad": _those(g, seqs, inputs), **writes}
+        attrs["step_out_grad"] = [given.get(result, EMPTY) for result in stacked]
+        attrs["steps_grad"] = _those(local, steps, read)
     return Operator(f"{op.type}_grad", reads, writes, attrs, "backward", op)
 
 
-def _those(
-    naming: GradName, names: list[str], keys: list[str], wanted: Container[str]
-) -> list[str]:
-    """The gradients of the names whose keys are wanted; `EMPTY` in the places of the others."""
-    pairs = zip(names, keys, strict=True)
-    return [naming(name) if key in wanted else EMPTY for name, key in pairs]
+def _those(naming: GradName, names: list[str], wanted: Container[str]) -> list[str]:
+    """The gradients of the names that are wanted; `EMPTY` in the places of the others."""
+    return [naming(name) if name in wanted else EMPTY for name in names]
 
 
 def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]) -> Operator:
@@ -226,25 +218,25 @@ def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
     attrs: Attrs = {}
     for prefix, block_attr in (("true", "sub_block"), ("false", "else_block")):
         block = job.block.program.blocks[op.attrs[block_attr]]
-        results = op.attrs[f"{prefix}_out"]
-        seeds = [n for n, o in zip(results, outs, strict=True) if o in have]
-        grad_block, seed_grads, local = _grad_block(job, block, seeds, set(params) & inputs)
-        seed_of = dict(zip(seeds, seed_grads, strict=True))
+        pairs = zip(outs, op.attrs[f"{prefix}_out"], strict=True)
+        seeds = {out: name for out, name in pairs if out in have}
+        grad_block, given, local = _grad_block(job, block, seeds, set(params) & inputs)
         attrs[block_attr] = grad_block.idx
-        attrs[f"{prefix}_seeds"] = _those(seed_of.__getitem__, results, outs, have)
-        attrs[f"{prefix}_params"] = _those(local, params, params, inputs)
+        attrs[f"{prefix}_seeds"] = [given.get(out, EMPTY) for out in outs]
+        attrs[f"{prefix}_params"] = _those(local, params, inputs)
     reads = {"pred": [*op.inputs["pred"]], "params": [*params], "scopes": [*op.outputs["scopes"]]}
-    reads["out_grad"] = _those(job.grad_name, outs, outs, have)
-    writes = {"params_grad": _those(job.grad_name, params, params, inputs)}
+    reads["out_grad"] = _those(job.grad_name, outs, have)
+    writes = {"params_grad": _those(job.grad_name, params, inputs)}
     return Operator("cond_grad", reads, writes, attrs, "backward", op)
 
 
 def _grad_block(
-    job: BackwardJob, body: Block, seeds: list[str], wanted: set[str]
-) -> tuple[Block, list[str], GradName]:
+    job: BackwardJob, body: Block, seeds: dict[str, str], wanted: set[str]
+) -> tuple[Block, dict[str, str], GradName]:
     """The block of grad ops of a block: the gradients of ``seeds`` are given, those of ``wanted`` are made.
 
-    Returns the block, under which names the seeds are given, and how gradients are named in it.
+    ``seeds``: result of the operator → its name in the block.  Returns the grad block, result → the name under which
+    its gradient is given, and how gradients are named in it.
     A name may be a seed twice: then its two gradients are added up.
     """
     grad_block = job.block.program.create_block(job.block.idx, forward_block=body.idx)
@@ -254,21 +246,23 @@ def _grad_block(
         job, block=grad_block, forward=body, wanted=wanted, names=names_here, trace=None
     )
     local = inner.grad_name
-    cut = {n: part(local(n), "cut") for n in seeds if n in job.no_grad}  # nobody reads these
-    seed_ops = [
-        Operator("given", {}, {"out": [cut.get(n) or local(n)]}, {}, "backward") for n in seeds
-    ]
-    inner.build([(cut.get(n, n), op) for n, op in zip(seeds, seed_ops, strict=True)])
-    names = [op.outputs["out"][0] for op in seed_ops]
-    for name, seed in zip(names, seeds, strict=True):
-        grad_block.vars.setdefault(name, Variable.like(grad_block, name, body.var(seed)))
-    written = {*outputs_of(inner.ops), *names}
+    starts: list[tuple[str, Operator]] = []
+    for name in seeds.values():
+        cut = part(local(name), "cut") if name in job.no_grad else ""  # nobody reads this
+        seed_op = Operator("given", {}, {"out": [cut or local(name)]}, {}, "backward")
+        starts.append((cut or name, seed_op))
+    inner.build(starts)
+    given = {result: op.outputs["out"][0] for result, (_, op) in zip(seeds, starts, strict=True)}
+    for result, name in given.items():
+        like = body.var(seeds[result])
+        grad_block.vars.setdefault(name, Variable.like(grad_block, name, like))
+    grad_block.written.update(given.values())
+    written = grad_block.written.union(outputs_of(inner.ops))
     for name in sorted(wanted):
         if local(name) not in written:
             inner.ops.append(backward_op("fill_zeros_like", name, local(name)))
-    grad_block.written.update(names)
     append_to_block(grad_block, inner.ops, names_here.sources(), job.callbacks)
-    return grad_block, names, local
+    return grad_block, given, local
 
 
 # -- Grad ops written out in primitives: what `mul_grad` does, as multiplications ----------
