@@ -185,7 +185,8 @@ class Run:
             types = {s: [(a.shape, a.dtype) for a in listed] for s, listed in arrays.items()}
             check_room(op.type, p, types, op.attrs, self.room, op.source_line)
         for name, value in run_op(op, info, slots):
-            self.write(block, scope, name, value)
+            if name != EMPTY:
+                self.write(block, scope, name, value)
 
     def value(self, scope: Scope, name: str) -> Any:
         """The value of a name.  Errors: `ProgramError` if nothing has written it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,9 +40,10 @@ def arguments(
     args: list[Any] = []
     for name in p.inputs:
         values = slots.get(name, ())
-        if name != p.list_input:
-            values = values[:1] or [attrs.get(name)]
-        args += values
+        if name == p.list_input:
+            args += values
+        else:
+            args.append(values[0] if values else attrs.get(name))
     options = {}
     for a in p.attrs:
         like = slots.get(f"{a}_like")
@@ -90,17 +91,16 @@ def run_grad_op(p: Primitive, slots: Values, attrs: Attrs, asked: Container[str]
     return out
 
 
-def run_op(op: Operator, info: OpInfo, slots: Values) -> list[tuple[str, Any]]:
-    """What a primitive or its grad op makes of values by slot, each with its name; what nobody wants is left out."""
+def run_op(op: Operator, info: OpInfo, slots: Values) -> Iterable[tuple[str, Any]]:
+    """What a primitive or its grad op makes of values by slot, each with its name; `EMPTY` for what nobody wants."""
     p = info.forward
     if info.is_grad:
-        asked = [slot for slot, names in op.outputs.items() if {*names} != {EMPTY}]
-        gradients = run_grad_op(p, slots, op.attrs, asked)
+        gradients = run_grad_op(p, slots, op.attrs, op.outputs)
         names = [n for slot in gradients for n in op.outputs[slot]]
         values = [v for listed in gradients.values() for v in listed]
     else:
         names, values = targets(p, op), run_kernel(p, slots, op.attrs)
-    return [(n, v) for n, v in zip(names, values, strict=True) if n != EMPTY]
+    return zip(names, values, strict=True)
 
 
 def _sum_back(value: Any, like: Any) -> Any:
