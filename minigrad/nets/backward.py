@@ -87,7 +87,9 @@ class Operator(static_operator.Operator):
 
     def _begin(self, type: str, attrs: Mapping[str, Any] | None = None) -> None:
         """What every operator has besides its slots, the user's line among it."""
-        self.type, self.attrs, self.role = type, dict(attrs or {}), "forward"
+        self.type = type
+        self.attrs = dict(attrs or {})
+        self.role = "forward"
         self.forward_op = self.copy_of = self._reads = None
         frame = user_frame(3)
         self.code, self.lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
@@ -219,10 +221,13 @@ class RnnOp(Operator):
     ) -> None:
         self._begin("rnn")
         self.stepnet = stepnet if isinstance(stepnet, NetOp) else NetOp([stepnet], "step")
-        self.sequences, self.stacked, self.last = dict(sequences), dict(outputs), dict(last or {})
+        self.sequences = dict(sequences)
+        self.stacked = dict(outputs)
+        self.last = dict(last or {})
         self.starts = {pre: start for pre, (_, start) in memories.items()}
         self.memories = tuple((pre, now) for pre, (now, _) in memories.items())
-        reads, nows = self.stepnet.input_names, [now for _, now in self.memories]
+        reads = self.stepnet.input_names
+        nows = [now for _, now in self.memories]
         self._check("reads", (*self.sequences, *self.starts), reads)
         self._check("writes", (*nows, *self.stacked), self.stepnet.output_names)
         self._check("carries on", self.last, nows)
@@ -304,7 +309,8 @@ class RnnGradOp(Operator):
 
     def run(self, scope: Any) -> None:
         """Walk the steps backwards."""
-        rnn, steps = self.rnn, read(scope, self.inputs["scopes"][0], self)
+        rnn = self.rnn
+        steps = read(scope, self.inputs["scopes"][0], self)
 
         values = {
             slot: [read(scope, name, self) for name in listed]

@@ -167,10 +167,16 @@ for _maker in (of_sum, of_assign):
 
 
 def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]) -> Operator:
-    g, body = job.grad_name, job.block.program.blocks[op.attrs["sub_block"]]
-    carried, starts, outs = op.attrs["carried"], op.inputs["x"], op.outputs["out"]
-    params, seqs, steps = op.inputs["params"], op.inputs.get("seq", []), op.attrs.get("steps", [])
-    step_out, stacked = op.attrs.get("step_out", []), op.outputs.get("stacked", [])
+    g = job.grad_name
+    body = job.block.program.blocks[op.attrs["sub_block"]]
+    carried = op.attrs["carried"]
+    starts = op.inputs["x"]
+    outs = op.outputs["out"]
+    params = op.inputs["params"]
+    seqs = op.inputs.get("seq", [])
+    steps = op.attrs.get("steps", [])
+    step_out = op.attrs.get("step_out", [])
+    stacked = op.outputs.get("stacked", [])
     read = {p for p in params if p in inputs}
     read.update(s for s, q in zip(steps, seqs, strict=True) if q in inputs)
     rows = [*zip(carried, op.attrs["next"], starts, outs, strict=True)]
@@ -295,7 +301,8 @@ def expand_grad_op(
     ops, alias = (cond_written_out if op.type in CONTROL else written_out)(block, op)
     operators = list(ops)
     for piece in operators:  # they read the inputs of the grad op a second time
-        piece.copy_of, piece.reads = op, tuple(n for n in piece.input_names if n in op.input_names)
+        piece.copy_of = op
+        piece.reads = tuple(n for n in piece.input_names if n in op.input_names)
     ready: list[str] = []
     for name, inner in alias.items():
         if name in have:

@@ -73,7 +73,8 @@ CONTROL = {info.type: info for info in (
 @lru_cache(maxsize=4096)
 def _derived(op_type: str, p: Primitive, is_grad: bool, rules: int) -> OpInfo | None:
     """The info of a primitive, or of its grad op once it has ``rules``."""
-    likes, attrs = tuple(f"{a}_like" for a in p.attrs), tuple(p.attrs)
+    likes = tuple(f"{a}_like" for a in p.attrs)
+    attrs = tuple(p.attrs)
     long = (*(p.outputs if p.list_output else ()), *([p.list_input] if p.list_input else ()))
     lists = frozenset({*long, *(f"{n}_grad" for n in long), "shapes_like"})
     if is_grad:

@@ -25,7 +25,8 @@ def copy_program(program: Program) -> Program:
         copy.blocks.append(Block(copy, block.idx, block.parent, block.forward_block))
         copy_into(copy.blocks[-1], block, operators, {})
     for op in operators.values():
-        op.forward_op, op.copy_of = operators.get(id(op.forward_op)), operators.get(id(op.copy_of))
+        op.forward_op = operators.get(id(op.forward_op))
+        op.copy_of = operators.get(id(op.copy_of))
     copy.pruned = [p._replace(op=operators.get(id(p.op), p.op)) for p in program.pruned]
     for name in _COPIED:
         setattr(copy, name, deepcopy(getattr(program, name)))

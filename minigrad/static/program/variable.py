@@ -73,7 +73,9 @@ class Variable(Operators):
     ) -> None:
         self.block, self.name, self.shape = block, name, tuple(shape)
         self.dtype = np.dtype(dtype)
-        self.persistable, self.trainable, self.is_data = persistable, trainable, is_data
+        self.persistable = persistable
+        self.trainable = trainable
+        self.is_data = is_data
         self._stop, self._derived_stop = stop_gradient, derived_stop
 
     @staticmethod

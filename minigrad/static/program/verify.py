@@ -102,7 +102,8 @@ def control_flow_fits(program: Program) -> None:
                     same = len(_slot(op, name)) == length
                     _require(same, place, f"{slot!r} and {name!r} are not equally long")
         if op.type == "while":
-            inner, cond = program.blocks[op.attrs["cond_block"]], op.attrs.get("cond")
+            inner = program.blocks[op.attrs["cond_block"]]
+            cond = op.attrs.get("cond")
             good = isinstance(cond, str) and inner.has_var(cond)
             _require(good, place, f"the condition {cond!r} is no variable")
         for attr in (name for row in rows for name in row if name in attrs):

@@ -324,7 +324,8 @@ def run_loop_grad(run: Run, op: Operator, scope: Scope) -> None:
         inner_scopes.append(inner)
     _set(scope, op.outputs["x_grad"], grads)
     for slot, attr, gathered in (("params", "params_local", _sum), ("seq", "steps_grad", _stack)):
-        names, outer = op.outputs.get(f"{slot}_grad", ()), op.inputs.get(slot, ())
+        names = op.outputs.get(f"{slot}_grad", ())
+        outer = op.inputs.get(slot, ())
         for name, local, value in zip(names, op.attrs.get(attr, ()), outer, strict=True):
             if name != EMPTY:
                 parts = [run.value(inner, local) for inner in inner_scopes]

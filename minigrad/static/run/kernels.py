@@ -154,7 +154,8 @@ def refused(
 ) -> ProgramError:
     """What to raise where the kernel or a rule of an operator refuses its values, given by slot."""
     slots = [slot for slot, listed in values.items() for _ in listed]
-    flat, called = [v for listed in values.values() for v in listed], f"{place}{op.type}"
+    flat = [v for listed in values.values() for v in listed]
+    called = f"{place}{op.type}"
     found = op_error(called, slots, flat, op.attrs, error, line=line)
     if found is error:
         return ProgramError(

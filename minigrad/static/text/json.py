@@ -144,13 +144,15 @@ def _check(value: Any, schema: Any, where: str) -> None:
         good, wanted = type(value) is list, "a list"
         inside = [(v, schema[0], where) for v in value] if good else ()
     elif isinstance(schema, tuple):
-        good, wanted = type(value) is list and len(value) == len(schema), f"a list of {len(schema)}"
+        good = type(value) is list and len(value) == len(schema)
+        wanted = f"a list of {len(schema)}"
         inside = [(v, s, where) for v, s in zip(value, schema, strict=True)] if good else ()
     elif isinstance(schema, frozenset):
         good = type(value) in (str, int) and value in schema
         wanted = " or ".join(map(repr, sorted(schema)))
     elif isinstance(schema, type):
-        good, wanted = schema is object or type(value) is schema, f"a {schema.__name__}"
+        good = schema is object or type(value) is schema
+        wanted = f"a {schema.__name__}"
     else:
         good, wanted = schema(value), schema.__doc__
     if not good:
@@ -235,7 +237,8 @@ def _program(data: ByName, limit: int) -> Program:
         program.backward_calls.append(call)
     for name, text in data["initial"].items():
         program.initial[name] = _start_value(program.blocks[0].vars.get(name), name, text)
-    program.inputs, program.outputs = data["inputs"], data["outputs"]
+    program.inputs = data["inputs"]
+    program.outputs = data["outputs"]
     for name in (*program.inputs, *program.outputs):
         if name not in program.blocks[0].vars:
             raise ValueError(f"{name!r} is no variable of block 0")

@@ -228,7 +228,9 @@ def _known(word: str, words: Names, what: str) -> str:
 
 
 def _new_block(program: Program, head: re.Match[str]) -> None:
-    index, parent, forward = int(head[1]), int(head[2] or -1), int(head[3] or -1)
+    index = int(head[1])
+    parent = int(head[2] or -1)
+    forward = int(head[3] or -1)
     if index != len(program.blocks):
         raise ValueError(f"block {index} stands where block {len(program.blocks)} is expected")
     if not 0 <= parent < index and (index, parent) != (0, -1):
