@@ -19,7 +19,7 @@ from ..static.program.program import Program
 from ..static.run.kernels import arguments, results, targets
 from .program_passes import is_state
 from .schedule import Array, Branch, Call, Loop, Schedule, ShapeWhenRun, Unrecordable, arrays_in
-from .tracer import LIMIT, Recorder
+from .tracer import Recorder
 
 
 class Names:
@@ -57,8 +57,10 @@ class Names:
 class Lowering:
     """One program on its way to a schedule."""
 
-    def __init__(self, program: Program, fetch: list[str], limit: int = LIMIT) -> None:
-        self.program, self.recorder = program, Recorder(limit)
+    def __init__(
+        self, program: Program, fetch: list[str], recorder: Recorder | None = None
+    ) -> None:
+        self.program, self.recorder = program, recorder or Recorder()
         self.schedule = Schedule([], {}, {}, [])
         self.origin: dict[Array, Array] = {}
         self.inner: dict[int, Any] = {}  # id of a frames Array → names of the forward step(s)

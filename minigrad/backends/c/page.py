@@ -14,6 +14,7 @@ from ...compiler.passes.dce import tidy
 from ...compiler.passes.one_value_each import one_value_each
 from ...compiler.schedule import Array, arrays_in, current
 from ...compiler.syntax import Identifiers, clean
+from ...compiler.tracer import Recorder
 from ...errors import ProgramError
 from ...static.program.program import Program
 from .expressions import TYPES, cast, functions, literal
@@ -47,7 +48,7 @@ class Page(Identifiers):
     """What is written on: members of the structs, tables, parts."""
 
     def __init__(self, program: Program, fetch: list[str], memory: Memory, exact: bool) -> None:
-        super().__init__(Lowering(program, fetch, limit=1000).schedule, RESERVED.split())
+        super().__init__(Lowering(program, fetch, Recorder(limit=1000)).schedule, RESERVED.split())
         one_value_each(self.schedule)
         tidy(self.schedule)
         self.exact = exact
