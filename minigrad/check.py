@@ -38,8 +38,7 @@ def gradcheck(
     >>> mg.gradcheck(lambda *parameters: model(mg.ones([4, 3])), model.parameters())
     True
     """
-    points = as_list(inputs)
-    varied = [t for t in points if isinstance(t, Tensor) and t.requires_grad]
+    points, varied = as_list(inputs), _with_grad(inputs)
     if not varied:
         what = "gradcheck: none of the inputs requires grad, there is nothing to check"
         raise refusal(what, "mg.tensor(…, requires_grad=True)", GradError)
@@ -81,16 +80,19 @@ def gradgradcheck(
     points = as_list(inputs)
     rng = np.random.default_rng(0)
     with enable_grad():
-        outs = [o for o in as_list(function(*points)) if isinstance(o, Tensor) and o.requires_grad]
+        outs = _with_grad(function(*points))
     seeds = [wrap(rng.uniform(0.5, 1.5, o.shape)).requires_grad_() for o in outs]
 
     def first(*args: Any) -> tuple[Any, ...]:
         at, vs = args[: len(points)], args[len(points) :]
-        ys = [o for o in as_list(function(*at)) if isinstance(o, Tensor) and o.requires_grad]
-        wanted = [t for t in at if isinstance(t, Tensor) and t.requires_grad]
-        return grad(ys, wanted, list(vs), create_graph=True, materialize_grads=True)
+        ys = _with_grad(function(*at))
+        return grad(ys, _with_grad(at), list(vs), create_graph=True, materialize_grads=True)
 
     return gradcheck(first, (*points, *seeds), eps, atol, rtol, raise_exception)
+
+
+def _with_grad(values: Any) -> list[Tensor]:
+    return [t for t in as_list(values) if isinstance(t, Tensor) and t.requires_grad]
 
 
 def _numeric_jacobian(

@@ -141,21 +141,15 @@ def jacobian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fal
 
 def rows_of_jacobian(y: Tensor, xs: list[Tensor], create_graph: bool) -> list[Tensor]:
     """The Jacobian of one output by every input, a row at a time."""
-    if not y.requires_grad:
+    if not (y.requires_grad and y.size):
         return [wrap(np.zeros(y.shape + x.shape, x.dtype)) for x in xs]
-    rows: list[list[Any]] = [[] for _ in xs]
+    rows = []
     for k in range(y.size):
         seed = np.zeros(y.shape, y.dtype)
-        seed.reshape(-1)[k] = 1
-        gradients = grad(y, xs, wrap(seed), True, create_graph, materialize_grads=True)
-        for row, g in zip(rows, gradients, strict=True):
-            row.append(g)
-    return [
-        ops.reshape(ops.stack(row), shape=y.shape + x.shape)
-        if row
-        else wrap(np.zeros(y.shape + x.shape))
-        for row, x in zip(rows, xs, strict=True)
-    ]
+        seed.flat[k] = 1
+        rows.append(grad(y, xs, wrap(seed), True, create_graph, materialize_grads=True))
+    blocks = [ops.stack(list(column)) for column in zip(*rows, strict=True)]
+    return [ops.reshape(b, shape=y.shape + x.shape) for b, x in zip(blocks, xs, strict=True)]
 
 
 def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = False) -> Any:
@@ -169,13 +163,23 @@ def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fals
             [1., 0.]])
     """
     xs, several = _point(inputs, create_graph)
+    blocks = jacobian(_gradient_of(function, []), tuple(xs), create_graph)
+    return blocks if several else blocks[0][0]
+
+
+def _gradient_of(function: Callable[..., Any], values: list[Tensor]) -> Callable[..., Any]:
+    """The gradient of a function that returns one number, which is added to ``values``."""
 
     def gradient(*at: Tensor) -> tuple[Tensor, ...]:
-        y = _scalar(function(*at))
+        (y, *more), _ = _outputs(result := function(*at))
+        if more or y.size != 1:
+            shown = describe(result if more else y)
+            what = f"the function must return one number, it returned {shown}"
+            raise refusal(what, "reduce it with .sum()")
+        values.append(y)
         return tuple(_grads([(y, None)] if y.requires_grad else [], list(at), True))
 
-    blocks = jacobian(gradient, tuple(xs), create_graph)
-    return blocks if several else blocks[0][0]
+    return gradient
 
 
 def hvp(
@@ -188,19 +192,7 @@ def hvp(
     (tensor(9.), tensor([ 6., 12.]))
     """
     xs, several = _point(inputs, create_graph)
-    vs = _vectors(v, several, xs, "hvp")
-    with enable_grad():
-        y = _scalar(function(*xs))
-        first = _grads([(y, None)] if y.requires_grad else [], xs, True)
-        pairs = [(g, a) for g, a in zip(first, vs, strict=True) if g.requires_grad]
-        second = _grads(pairs, xs, create_graph)
-    return y if create_graph else y.detach(), _packed(second, several)
-
-
-def _scalar(value: Any) -> Tensor:
-    (y, *more), _ = _outputs(value)
-    if more or y.size != 1:
-        shown = describe(value) if more else describe(y)
-        what = f"the function must return one number, it returned {shown}"
-        raise refusal(what, "reduce it with .sum()")
-    return y
+    vs, values = _vectors(v, several, xs, "hvp"), list[Tensor]()
+    _, products = vjp(_gradient_of(function, values), tuple(xs), tuple(vs), create_graph)
+    y = values[0] if create_graph else values[0].detach()
+    return y, products if several else products[0]

@@ -574,11 +574,11 @@ PICTURES = [
         ),
     ),
     *bugs(
-        "viz.player.events",
+        "viz.player",
         (
             "a turn of a loop starts with what stood there before",
-            "values |= scoped(self.graph.nodes[name], done.values)",
-            "values |= {}",
+            "values = scoped(sources, done.values)",
+            "values = {}",
         ),
     ),
 ]

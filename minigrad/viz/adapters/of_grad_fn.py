@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..fold.fold import FULL
+from ..fold import FULL
 from ..graph.format import explain_value, format_number, shorten, unwrap
 from ..graph.graph import Graph, Node, in_order
 from . import torch_facts
