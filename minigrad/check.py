@@ -113,14 +113,13 @@ def _numeric_jacobian(
             x._data = start
 
     with no_grad():
-        middle = at(0, 0.0)
-    rows, kinks = np.zeros((middle.size, flat.size)), np.zeros((middle.size, flat.size), bool)
+        middle = at(0, 0.0)[:, None]
+    up, down = np.zeros((2, middle.size, flat.size))
     for k in range(flat.size):
-        up, down = at(k, eps), at(k, -eps)
-        rows[:, k] = (up - down) / (2 * eps)
-        left, right = (middle - down) / eps, (up - middle) / eps
-        kinks[:, k] = np.abs(left - right) > 1e-2 * (1 + np.abs(left) + np.abs(right))
-    return rows, kinks
+        up[:, k], down[:, k] = at(k, eps), at(k, -eps)
+    left, right = (middle - down) / eps, (up - middle) / eps
+    kinks = np.abs(left - right) > 1e-2 * (1 + np.abs(left) + np.abs(right))
+    return (up - down) / (2 * eps), kinks
 
 
 def _verdict(
@@ -134,9 +133,8 @@ def _verdict(
         hint = "the slopes left and right of this point differ: a kink, move the point"
     elif b and abs(a / b + 1) < 1e-3:
         hint = "the sign is wrong"
-    where_out, where_in = (
-        [int(n) for n in np.unravel_index(at, t.shape)] for at, t in ((j, out), (i, x))
-    )
+    where_out = [int(n) for n in np.unravel_index(j, out.shape)]
+    where_in = [int(n) for n in np.unravel_index(i, x.shape)]
     name = f" ({x.name})" if x.name else ""
     return (
         f"gradcheck failed: d output {o}{where_out} / d input {k}{name}{where_in}: ours {a:.9g}, "

@@ -62,10 +62,6 @@ def _outputs(value: Any) -> tuple[list[Tensor], bool]:
     return outs, isinstance(value, tuple | list)
 
 
-def _zeros(like: Tensor) -> Tensor:
-    return wrap(np.zeros_like(like._data))
-
-
 def vjp(
     function: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False
 ) -> tuple[Any, Any]:
@@ -81,16 +77,16 @@ def vjp(
     with enable_grad():
         ys, many = _outputs(function(*xs))
         seeds = [None] * len(ys) if v is None else _vectors(v, many, ys, "vjp")
-        pairs = [(y, s) for y, s in zip(ys, seeds, strict=True) if y.requires_grad]
-        grads = _grads(pairs, xs, create_graph)
+        grads = _grads(ys, seeds, xs, create_graph)
     return _values(ys, many, create_graph), _packed(grads, several)
 
 
-def _grads(pairs: list[Any], xs: list[Tensor], create_graph: bool) -> list[Any]:
+def _grads(ys: list[Tensor], seeds: list[Any], xs: list[Tensor], create_graph: bool) -> list[Any]:
     """The gradients of outputs with seeds; zeros where nothing leads to an input."""
-    if not pairs or not xs:
-        return [_zeros(x) for x in xs]
-    ys, seeds = [y for y, _ in pairs], [s for _, s in pairs]
+    seeded = [(y, seed) for y, seed in zip(ys, seeds, strict=True) if y.requires_grad]
+    if not seeded or not xs:
+        return [wrap(np.zeros_like(x._data)) for x in xs]
+    ys, seeds = map(list, zip(*seeded, strict=True))
     return list(grad(ys, xs, seeds, create_graph=create_graph, materialize_grads=True))
 
 
@@ -117,10 +113,8 @@ def jvp(
             Tensor(np.zeros(y.shape, y.dtype if y.requires_grad else float), requires_grad=True)
             for y in ys
         ]
-        seeded = [(y, u) for y, u in zip(ys, us, strict=True) if y.requires_grad]
-        pulled = _grads(seeded, xs, True)
-        pairs = [(p, a) for p, a in zip(pulled, vs, strict=True) if p.requires_grad]
-        pushed = _grads(pairs, us, create_graph)
+        pulled = _grads(ys, us, xs, True)
+        pushed = _grads(pulled, vs, us, create_graph)
     return _values(ys, many, create_graph), _packed(pushed, many)
 
 
@@ -177,7 +171,7 @@ def _gradient_of(function: Callable[..., Any], values: list[Tensor]) -> Callable
             what = f"the function must return one number, it returned {shown}"
             raise refusal(what, "reduce it with .sum()")
         values.append(y)
-        return tuple(_grads([(y, None)] if y.requires_grad else [], list(at), True))
+        return tuple(_grads([y], [None], list(at), True))
 
     return gradient
 

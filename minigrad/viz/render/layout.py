@@ -8,7 +8,6 @@ text. No shell, no file name from a user.
 from __future__ import annotations
 
 import atexit
-import functools
 import importlib
 import importlib.util
 import json
@@ -16,7 +15,6 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -97,7 +95,6 @@ def _by_page(source: str, form: str, _limit: float) -> bytes | None:
     return drawn.replace(first, FONT).encode() if isinstance(drawn, str) else None
 
 
-@functools.cache
 def _has_pygraphviz() -> bool:
     return bool(sys.executable) and importlib.util.find_spec("pygraphviz") is not None
 
@@ -115,7 +112,7 @@ def _fonts() -> dict[str, Any]:
 
 
 #: whether it is there, and what draws; in the order of preference
-ENGINES: tuple[tuple[Callable[[], bool], Callable[[str, str, float], bytes | None]], ...] = (
+ENGINES = (
     (_has_pygraphviz, _by_worker),
     (lambda: importlib.util.find_spec("minigrad_viz") is not None, _by_page),
 )

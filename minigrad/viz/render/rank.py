@@ -22,23 +22,23 @@ def far_reads(graph: Graph) -> list[int]:
     """
     saved = [(i, e) for i, e in enumerate(graph.edges) if e.kind == "saved"]
     at = ranks(graph) if saved else {}
-    apart = ((i, at[leader(graph, e.tail)] - at[leader(graph, e.head)]) for i, e in saved)
-    return [i for i, ranks_between in apart if abs(ranks_between) > 1]
+    return [i for i, e in saved if abs(at[e.tail] - at[e.head]) > 1]
 
 
 def ranks(graph: Graph, late: bool = False) -> dict[str, int]:
-    """The rank of every group of twins: the longest path to it; sources stand just before their
-    first reader. If ``late``, everything does.
+    """The rank of every node, that of its twin: the longest path to it; sources stand just before
+    their first reader. If ``late``, everything does.
     """
     above, below = _neighbours(graph)
-    order = in_order(dict.fromkeys(leader(graph, n) for n in graph.nodes), above.__getitem__)
+    leaders = {n.id: leader(graph, n.id) for n in graph}
+    order = in_order(leaders.values(), above.__getitem__)
     at: dict[str, int] = {}
     for name in order:
         at[name] = max((at[tail] + 1 for tail in above[name] if tail in at), default=0)
     for name in reversed(order):
         if below[name] and (late or not above[name]):
             at[name] = min(at[head] for head in below[name]) - 1
-    return at
+    return {name: at[group] for name, group in leaders.items()}
 
 
 def _neighbours(graph: Graph) -> tuple[dict[str, list[str]], dict[str, list[str]]]:

@@ -96,9 +96,13 @@ def _name_parts(graph: Graph, root: ET.Element, prefix: str) -> None:
             part.insert(0, _element("title", words))
 
 
+def _by_number(name: str) -> tuple[int, str]:
+    return len(name), name
+
+
 def _pair(one: str, other: str) -> str:
     """One word for a pair of twins, the same from both sides."""
-    return min(one, other, key=lambda name: (len(name), name))
+    return min(one, other, key=_by_number)
 
 
 def _element(tag: str, text: str, **attributes: str) -> ET.Element:
@@ -124,12 +128,15 @@ def style_sheet(graph: Graph, prefix: str, width: float = 0.0) -> str:
     """Twins that light up together, and the look of pending and active nodes; every rule is bound
     to this picture. A page narrower than ``width`` pixels scrolls.
     """
-    pairs = sorted({_pair(n.id, n.twin) for n in graph if n.twin}, key=lambda n: (len(n), n))
+    pairs = {_pair(n.id, n.twin) for n in graph if n.twin}
     shapes = ":is(polygon,ellipse,path,polyline)"
     rules = [
         f"#{prefix}{{max-width:max(100%,{width:.0f}px);height:auto}}",
         f"#{prefix} .node:hover>{shapes}{{stroke-width:4}}",
-        *(f"#{prefix}:has(.t{p}:hover) .t{p}>{shapes}{{stroke-width:4}}" for p in pairs),
+        *(
+            f"#{prefix}:has(.t{p}:hover) .t{p}>{shapes}{{stroke-width:4}}"
+            for p in sorted(pairs, key=_by_number)
+        ),
         f"#{prefix} .pending>{shapes}:not([stroke=none]){{stroke:{GREY};stroke-dasharray:1.5,3}}",
         f"#{prefix} .pending>{shapes}:not([fill=none]){{fill:{NODE_STYLES['data'].fill}}}",
         f"#{prefix} .active>{shapes}{{stroke-width:{ACTIVE_WIDTH}}}",
