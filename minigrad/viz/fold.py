@@ -225,12 +225,11 @@ def drawn_with(graph: Graph, boxes: Iterable[Node], place: dict[str, str]) -> Gr
     """The graph with boxes, in the ``place`` of nodes that they hold; a twin that is gone is forgotten."""
     nodes = {n.id: n for n in graph if n.id not in place} | {box.id: box for box in boxes}
     for name, node in nodes.items():
-        if node.twin not in nodes:
+        if node.twin is not None and node.twin not in nodes:
             nodes[name] = replace(node, twin=None)
     edges = _joined(graph, place)
-    used = {(e.tail, e.tail_port, "out") for e in edges} | {
-        (e.head, e.head_port, "in") for e in edges
-    }
+    used = {(e.tail, e.tail_port, "out") for e in edges}
+    used |= {(e.head, e.head_port, "in") for e in edges}
     for name, node in nodes.items():
         if len(node.ports) > _MANY:  # it keeps those that a line still leads to
             nodes[name] = replace(node, ports=tuple(p for p in node.ports if (name, *p) in used))
@@ -391,8 +390,11 @@ def _closed_box(graph: Graph, name: str, frames: dict[str, list[Node]]) -> Node:
     """The node that stands for closed frames: the operator that holds them, or a box of its own."""
     counts = {frame: size_of(filter(is_op, nodes)) for frame, nodes in frames.items()}
     members = [n for nodes in frames.values() for n in nodes]
-    data: dict[str, Any] = {"ops": sum(counts.values()), "members": [n.id for n in members]}
-    data["regions"] = list(frames)
+    data: dict[str, Any] = {
+        "ops": sum(counts.values()),
+        "members": [n.id for n in members],
+        "regions": list(frames),
+    }
     if name in graph.nodes:
         held = graph.nodes[name]
         data["ops"] += 1  # the operator itself

@@ -445,7 +445,8 @@ def passed(
 def makers(op: Node, links: Links, known: Mapping[str, Node]) -> list[str]:
     """The operators that an operator waits for: those that feed it, directly or by a value."""
     feeds = links.before[op.id]
-    every = [*(m.id for n in feeds for m in links.before[n.id]), *(n.id for n in feeds)]
+    every = [m.id for n in feeds for m in links.before[n.id]]
+    every += [n.id for n in feeds]
     return [name for name in dict.fromkeys(every) if name in known]
 
 

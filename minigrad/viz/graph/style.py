@@ -141,10 +141,11 @@ def edge_style(edge: Edge, side: str) -> EdgeStyle:
     """
     style = EDGE_STYLES[edge.kind]
     if edge.norm is not None:
-        power = (
-            math.log10(edge.norm) if 0 < edge.norm < math.inf else math.copysign(9, edge.norm - 1)
-        )
-        style = replace(style, width=round(min(max(style.width + power / 2, 0.4), 6), 2))
+        power = math.copysign(9, edge.norm - 1)
+        if 0 < edge.norm < math.inf:
+            power = math.log10(edge.norm)
+        width = min(max(style.width + power / 2, 0.4), 6)
+        style = replace(style, width=round(width, 2))
     if edge.kind == "loop":
         forward = side == "forward"
         return replace(style, stroke=BLUE if forward else VERMILLION, reversed=forward)

@@ -68,7 +68,10 @@ def to_dot(
     dropped, labels, rows = _places(graph)
     at = {name: i for i, row in enumerate(rows) for name in row}
     look = _GRAPH | _SPACE[graph.direction]
-    look |= ({"bgcolor": PAPER} if paper else {}) | ({"dpi": str(dpi)} if dpi else {})
+    if paper:
+        look["bgcolor"] = PAPER
+    if dpi:
+        look["dpi"] = str(dpi)
     drawing = graphviz.Digraph("minigrad", graph_attr=look, node_attr=_NODE, edge_attr=_EDGE)
     _columns(drawing, graph, labels, rows)
     for i, edge in enumerate(graph.edges):

@@ -155,15 +155,14 @@ def style_sheet(graph: Graph, prefix: str, width: float = 0.0) -> str:
 def clear_titles(root: ET.Element) -> None:
     """Put the titles of frames before the lines, with a rim in the colour of their frame."""
     sheet = root.find(f"{{{SVG}}}g")
-    for frame in [g for g in root.iter(f"{{{SVG}}}g") if "cluster" in g.get("class", "").split()]:
+    for frame in list(root.iter(f"{{{SVG}}}g")):
         shape = frame.find(f"{{{SVG}}}path")
+        if sheet is None or shape is None or "cluster" not in frame.get("class", "").split():
+            continue
         for row in frame.findall(f"{{{SVG}}}text"):
-            if sheet is not None and shape is not None:
-                frame.remove(row)
-                row.attrib |= {
-                    "stroke": shape.get("fill", "none"),
-                    "stroke-width": "6",
-                    "stroke-linejoin": "round",
-                    "paint-order": "stroke",
-                }
-                sheet.append(row)
+            frame.remove(row)
+            row.set("stroke", shape.get("fill", "none"))
+            row.set("stroke-width", "6")
+            row.set("stroke-linejoin", "round")
+            row.set("paint-order", "stroke")
+            sheet.append(row)

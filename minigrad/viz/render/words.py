@@ -154,8 +154,10 @@ def to_text(graph: Graph, advice: str = "") -> str:
 
 def _rows(links: Links, ops: list[Node], members: list[Node]) -> list[Row]:
     here = {n.id for n in members}
-    starts = [n for n in members if not is_op(n) and not any(map(is_op, links.before[n.id]))]
-    return [*map(_value_row, starts), *(_op_row(links, n) for n in ops if n.id in here)]
+    values = [n for n in members if not is_op(n)]
+    starts = [n for n in values if not any(map(is_op, links.before[n.id]))]
+    rows = [_value_row(n) for n in starts]
+    return rows + [_op_row(links, n) for n in ops if n.id in here]
 
 
 def _value_row(node: Node) -> Row:
@@ -183,5 +185,6 @@ def _named(node: Node) -> str:
 
 
 def _aligned(rows: list[Row]) -> list[str]:
-    first, second = (min(_WIDEST, max((len(r[i]) for r in rows), default=0)) for i in (0, 1))
+    widths = [max((len(row[i]) for row in rows), default=0) for i in (0, 1)]
+    first, second = (min(_WIDEST, width) for width in widths)
     return [f"{left:<{first}}  {value:<{second}}  {more}".rstrip() for left, value, more in rows]
