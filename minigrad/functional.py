@@ -41,14 +41,14 @@ def _vectors(v: Any, several: bool, like: list[Tensor], what: str) -> list[Tenso
     if len(values) != len(like):
         needed = f"{what} needs {len(like)} vectors, a tuple, not {describe(v)}"
         raise refusal(needed, "one vector for each, in the same order: v=(a, b)")
-    vectors = [
-        a if isinstance(a, Tensor) else wrap(np.asarray(a, t.dtype))
-        for a, t in zip(values, like, strict=True)
-    ]
-    for a, t in zip(vectors, like, strict=True):
-        if a.shape != t.shape:
-            unlike = f"the {what} vector is {describe(a)}, it must have the shape {list(t.shape)}"
-            raise refusal(unlike, f"v=mg.ones({list(t.shape)}), or another of this shape")
+    vectors = []
+    for a, t in zip(values, like, strict=True):
+        vector = a if isinstance(a, Tensor) else wrap(np.asarray(a, t.dtype))
+        if vector.shape != t.shape:
+            shape = list(t.shape)
+            unlike = f"the {what} vector is {describe(vector)}, it must have the shape {shape}"
+            raise refusal(unlike, f"v=mg.ones({shape}), or another of this shape")
+        vectors.append(vector)
     return vectors
 
 

@@ -431,12 +431,14 @@ def folded(graph: Graph, detail: str = "auto", most: int = FULL) -> Folding | No
     few = MODULES if by_module else most
     if detail == "full" or (detail != "folded" and len(graph.nodes) <= few):
         return None
-    *ways, last = _ways(graph, by_module, most)
-    return next((way for way in ways if len(_contracted(*way).nodes) <= most), last)
+    for folding in _ways(graph, by_module, most):
+        if len(_contracted(*folding).nodes) <= most:
+            break
+    return folding
 
 
 def _ways(graph: Graph, by_module: bool, most: int) -> Iterator[Folding]:
-    """The ways to fold a graph, from the one that shows most."""
+    """The ways to fold a graph, from the one that shows most; where none shows little enough, the last one counts."""
     if not by_module:
         yield graph, segments(graph)
     shut = closed(graph)  # frames are closed, and what stands outside folds for itself
