@@ -100,6 +100,8 @@ def run_op(op: Operator, info: OpInfo, slots: Values) -> Iterable[tuple[str, Any
         values = [v for listed in gradients.values() for v in listed]
     else:
         names, values = targets(p, op), run_kernel(p, slots, op.attrs)
+    if len(values) != len(names):
+        raise ValueError(f"{len(values)} values for {len(names)} names")
     return zip(names, values, strict=True)
 
 
