@@ -31,7 +31,7 @@ from .inside import Fields, Place, Slot, operation, value
 from .names import Names
 from .watching import watch
 
-Values = tuple[Any, ...]
+Arrays = tuple[Any, ...]
 
 
 def of_run(run: watch, names: Names) -> Graph:
@@ -79,8 +79,8 @@ class Call:
     """One function applied once: its variables, and their arrays at that time by name."""
 
     function: Any
-    inputs: Values
-    outputs: Values
+    inputs: Arrays
+    outputs: Arrays
     values: dict[str, Any]
     weak: bool = False  # the function refers to its outputs weakly
 
@@ -90,8 +90,8 @@ class Back:
     """One call of ``backward``: the gradients that went in and, where known, came out."""
 
     call: Call
-    gys: Values
-    gxs: Values  # None for what is not known
+    gys: Arrays
+    gxs: Arrays  # None for what is not known
 
     @property
     def formula(self) -> Formula | None:
@@ -147,7 +147,7 @@ def linked_call(function: Any) -> Call:
     return Call(function, inputs, outputs, values, weak=bool(weak))
 
 
-def _linked(function: Any, word: str) -> Values:
+def _linked(function: Any, word: str) -> Arrays:
     """The variables under an attribute, ``inputs`` or ``input``."""
     several, one = getattr(function, f"{word}s", None), getattr(function, word, None)
     if isinstance(several, (tuple, list)):
@@ -164,13 +164,13 @@ def back_of(call: Call) -> Back:
     return back
 
 
-def named(function: Any, inputs: Values, outputs: Values) -> dict[str, Any]:
+def named(function: Any, inputs: Arrays, outputs: Arrays) -> dict[str, Any]:
     """What goes in and comes out of a call under the names that formulas use."""
     values = dict(zip(input_names(function), inputs, strict=False))
     return values | ({"y": outputs[0]} if len(outputs) == 1 else {})
 
 
-def named_gradients(function: Any, gys: Values) -> dict[str, Any]:
+def named_gradients(function: Any, gys: Arrays) -> dict[str, Any]:
     """The gradients that go in, under the parameter names of ``backward``."""
     return dict(zip(parameters(type(function).backward)[1:], gys, strict=False))
 

@@ -258,8 +258,7 @@ class Facts:
 
 def role_of(op: Any) -> str:
     """ "forward", "backward", "loss" or "optimize"."""
-    role: str = getattr(op, "role", "forward")
-    return role
+    return str(getattr(op, "role", "forward"))
 
 
 def held_blocks(op: Any, program: Any) -> list[tuple[str, Any]]:
