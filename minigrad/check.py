@@ -38,8 +38,7 @@ def gradcheck(
     >>> mg.gradcheck(lambda *parameters: model(mg.ones([4, 3])), model.parameters())
     True
     """
-    points = as_list(inputs)
-    varied = [t for t in points if isinstance(t, Tensor) and t.requires_grad]
+    points, varied = as_list(inputs), _with_grad(inputs)
     if not varied:
         what = "gradcheck: none of the inputs requires grad, there is nothing to check"
         raise refusal(what, "mg.tensor(…, requires_grad=True)", GradError)
@@ -81,16 +80,19 @@ def gradgradcheck(
     points = as_list(inputs)
     rng = np.random.default_rng(0)
     with enable_grad():
-        outs = [o for o in as_list(function(*points)) if isinstance(o, Tensor) and o.requires_grad]
+        outs = _with_grad(function(*points))
     seeds = [wrap(rng.uniform(0.5, 1.5, o.shape)).requires_grad_() for o in outs]
 
     def first(*args: Any) -> tuple[Any, ...]:
         at, vs = args[: len(points)], args[len(points) :]
-        ys = [o for o in as_list(function(*at)) if isinstance(o, Tensor) and o.requires_grad]
-        wanted = [t for t in at if isinstance(t, Tensor) and t.requires_grad]
-        return grad(ys, wanted, list(vs), create_graph=True, materialize_grads=True)
+        ys = _with_grad(function(*at))
+        return grad(ys, _with_grad(at), list(vs), create_graph=True, materialize_grads=True)
 
     return gradcheck(first, (*points, *seeds), eps, atol, rtol, raise_exception)
+
+
+def _with_grad(values: Any) -> list[Tensor]:
+    return [t for t in as_list(values) if isinstance(t, Tensor) and t.requires_grad]
 
 
 def _numeric_jacobian(
@@ -111,14 +113,13 @@ def _numeric_jacobian(
             x._data = start
 
     with no_grad():
-        middle = at(0, 0.0)
-    rows, kinks = np.zeros((middle.size, flat.size)), np.zeros((middle.size, flat.size), bool)
+        middle = at(0, 0.0)[:, None]
+    up, down = np.zeros((2, middle.size, flat.size))
     for k in range(flat.size):
-        up, down = at(k, eps), at(k, -eps)
-        rows[:, k] = (up - down) / (2 * eps)
-        left, right = (middle - down) / eps, (up - middle) / eps
-        kinks[:, k] = np.abs(left - right) > 1e-2 * (1 + np.abs(left) + np.abs(right))
-    return rows, kinks
+        up[:, k], down[:, k] = at(k, eps), at(k, -eps)
+    left, right = (middle - down) / eps, (up - middle) / eps
+    kinks = np.abs(left - right) > 1e-2 * (1 + np.abs(left) + np.abs(right))
+    return (up - down) / (2 * eps), kinks
 
 
 def _verdict(
@@ -132,9 +133,8 @@ def _verdict(
         hint = "the slopes left and right of this point differ: a kink, move the point"
     elif b and abs(a / b + 1) < 1e-3:
         hint = "the sign is wrong"
-    where_out, where_in = (
-        [int(n) for n in np.unravel_index(at, t.shape)] for at, t in ((j, out), (i, x))
-    )
+    where_out = [int(n) for n in np.unravel_index(j, out.shape)]
+    where_in = [int(n) for n in np.unravel_index(i, x.shape)]
     name = f" ({x.name})" if x.name else ""
     return (
         f"gradcheck failed: d output {o}{where_out} / d input {k}{name}{where_in}: ours {a:.9g}, "

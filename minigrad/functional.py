@@ -41,14 +41,14 @@ def _vectors(v: Any, several: bool, like: list[Tensor], what: str) -> list[Tenso
     if len(values) != len(like):
         needed = f"{what} needs {len(like)} vectors, a tuple, not {describe(v)}"
         raise refusal(needed, "one vector for each, in the same order: v=(a, b)")
-    vectors = [
-        a if isinstance(a, Tensor) else wrap(np.asarray(a, t.dtype))
-        for a, t in zip(values, like, strict=True)
-    ]
-    for a, t in zip(vectors, like, strict=True):
-        if a.shape != t.shape:
-            unlike = f"the {what} vector is {describe(a)}, it must have the shape {list(t.shape)}"
-            raise refusal(unlike, f"v=mg.ones({list(t.shape)}), or another of this shape")
+    vectors = []
+    for a, t in zip(values, like, strict=True):
+        vector = a if isinstance(a, Tensor) else wrap(np.asarray(a, t.dtype))
+        if vector.shape != t.shape:
+            shape = list(t.shape)
+            unlike = f"the {what} vector is {describe(vector)}, it must have the shape {shape}"
+            raise refusal(unlike, f"v=mg.ones({shape}), or another of this shape")
+        vectors.append(vector)
     return vectors
 
 
@@ -60,10 +60,6 @@ def _outputs(value: Any) -> tuple[list[Tensor], bool]:
             what = f"the function must return a Tensor or a tuple of Tensors, not {describe(out)}"
             raise refusal(what, "return what was computed from the arguments", DTypeError)
     return outs, isinstance(value, tuple | list)
-
-
-def _zeros(like: Tensor) -> Tensor:
-    return wrap(np.zeros_like(like._data))
 
 
 def vjp(
@@ -81,16 +77,16 @@ def vjp(
     with enable_grad():
         ys, many = _outputs(function(*xs))
         seeds = [None] * len(ys) if v is None else _vectors(v, many, ys, "vjp")
-        pairs = [(y, s) for y, s in zip(ys, seeds, strict=True) if y.requires_grad]
-        grads = _grads(pairs, xs, create_graph)
+        grads = _grads(ys, seeds, xs, create_graph)
     return _values(ys, many, create_graph), _packed(grads, several)
 
 
-def _grads(pairs: list[Any], xs: list[Tensor], create_graph: bool) -> list[Any]:
+def _grads(ys: list[Tensor], seeds: list[Any], xs: list[Tensor], create_graph: bool) -> list[Any]:
     """The gradients of outputs with seeds; zeros where nothing leads to an input."""
-    if not pairs or not xs:
-        return [_zeros(x) for x in xs]
-    ys, seeds = [y for y, _ in pairs], [s for _, s in pairs]
+    seeded = [(y, seed) for y, seed in zip(ys, seeds, strict=True) if y.requires_grad]
+    if not seeded or not xs:
+        return [wrap(np.zeros_like(x._data)) for x in xs]
+    ys, seeds = map(list, zip(*seeded, strict=True))
     return list(grad(ys, xs, seeds, create_graph=create_graph, materialize_grads=True))
 
 
@@ -117,10 +113,8 @@ def jvp(
             Tensor(np.zeros(y.shape, y.dtype if y.requires_grad else float), requires_grad=True)
             for y in ys
         ]
-        seeded = [(y, u) for y, u in zip(ys, us, strict=True) if y.requires_grad]
-        pulled = _grads(seeded, xs, True)
-        pairs = [(p, a) for p, a in zip(pulled, vs, strict=True) if p.requires_grad]
-        pushed = _grads(pairs, us, create_graph)
+        pulled = _grads(ys, us, xs, True)
+        pushed = _grads(pulled, vs, us, create_graph)
     return _values(ys, many, create_graph), _packed(pushed, many)
 
 
@@ -141,21 +135,15 @@ def jacobian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fal
 
 def rows_of_jacobian(y: Tensor, xs: list[Tensor], create_graph: bool) -> list[Tensor]:
     """The Jacobian of one output by every input, a row at a time."""
-    if not y.requires_grad:
+    if not (y.requires_grad and y.size):
         return [wrap(np.zeros(y.shape + x.shape, x.dtype)) for x in xs]
-    rows: list[list[Any]] = [[] for _ in xs]
+    rows = []
     for k in range(y.size):
         seed = np.zeros(y.shape, y.dtype)
-        seed.reshape(-1)[k] = 1
-        gradients = grad(y, xs, wrap(seed), True, create_graph, materialize_grads=True)
-        for row, g in zip(rows, gradients, strict=True):
-            row.append(g)
-    return [
-        ops.reshape(ops.stack(row), shape=y.shape + x.shape)
-        if row
-        else wrap(np.zeros(y.shape + x.shape))
-        for row, x in zip(rows, xs, strict=True)
-    ]
+        seed.flat[k] = 1
+        rows.append(grad(y, xs, wrap(seed), True, create_graph, materialize_grads=True))
+    blocks = [ops.stack(list(column)) for column in zip(*rows, strict=True)]
+    return [ops.reshape(b, shape=y.shape + x.shape) for b, x in zip(blocks, xs, strict=True)]
 
 
 def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = False) -> Any:
@@ -169,13 +157,23 @@ def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fals
             [1., 0.]])
     """
     xs, several = _point(inputs, create_graph)
+    blocks = jacobian(_gradient_of(function, []), tuple(xs), create_graph)
+    return blocks if several else blocks[0][0]
+
+
+def _gradient_of(function: Callable[..., Any], values: list[Tensor]) -> Callable[..., Any]:
+    """The gradient of a function that returns one number, which is added to ``values``."""
 
     def gradient(*at: Tensor) -> tuple[Tensor, ...]:
-        y = _scalar(function(*at))
-        return tuple(_grads([(y, None)] if y.requires_grad else [], list(at), True))
+        (y, *more), _ = _outputs(result := function(*at))
+        if more or y.size != 1:
+            shown = describe(result if more else y)
+            what = f"the function must return one number, it returned {shown}"
+            raise refusal(what, "reduce it with .sum()")
+        values.append(y)
+        return tuple(_grads([y], [None], list(at), True))
 
-    blocks = jacobian(gradient, tuple(xs), create_graph)
-    return blocks if several else blocks[0][0]
+    return gradient
 
 
 def hvp(
@@ -188,19 +186,7 @@ def hvp(
     (tensor(9.), tensor([ 6., 12.]))
     """
     xs, several = _point(inputs, create_graph)
-    vs = _vectors(v, several, xs, "hvp")
-    with enable_grad():
-        y = _scalar(function(*xs))
-        first = _grads([(y, None)] if y.requires_grad else [], xs, True)
-        pairs = [(g, a) for g, a in zip(first, vs, strict=True) if g.requires_grad]
-        second = _grads(pairs, xs, create_graph)
-    return y if create_graph else y.detach(), _packed(second, several)
-
-
-def _scalar(value: Any) -> Tensor:
-    (y, *more), _ = _outputs(value)
-    if more or y.size != 1:
-        shown = describe(value) if more else describe(y)
-        what = f"the function must return one number, it returned {shown}"
-        raise refusal(what, "reduce it with .sum()")
-    return y
+    vs, values = _vectors(v, several, xs, "hvp"), list[Tensor]()
+    _, products = vjp(_gradient_of(function, values), tuple(xs), tuple(vs), create_graph)
+    y = values[0] if create_graph else values[0].detach()
+    return y, products if several else products[0]

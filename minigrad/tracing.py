@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from .eager.mode import recorded
 from .errors import ProgramError, describe, refusal
 from .errors.calls import call_error
 from .ops import trace as matrix_trace
+from .primitives.arguments import as_list
 from .static.program.program import Program, program_guard
 from .static.program.variable import Variable
 
@@ -49,7 +50,7 @@ def trace(function: Any, *examples: Any, names: Any = None, **options: Any) -> A
                 block.create_var(label, array.shape, array.dtype, is_data=True, derived_stop=True)
             )
         result = function(*inputs)
-    outs = list(result) if isinstance(result, list | tuple) else [result]
+    outs = as_list(result)
     for out in outs:
         if not isinstance(out, Variable):
             what = f"the traced function returned {describe(out)}: its result does not depend on its arguments"
@@ -57,17 +58,6 @@ def trace(function: Any, *examples: Any, names: Any = None, **options: Any) -> A
     program.inputs, program.outputs = labels, [v.name for v in outs]
     program.derive = None
     return program
-
-
-class Call(NamedTuple):
-    """An op that a traced function ran on Tensors alone."""
-
-    number: int
-    node: Any
-    primitive: Any
-    args: tuple[Any, ...]
-    attrs: dict[str, Any]
-    outs: list[Any]
 
 
 class Derivations:
@@ -78,29 +68,29 @@ class Derivations:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.calls: dict[int, Call] = {}  # id of a Tensor, kept alive by what made it → that
+        #: id of a Tensor, kept alive by what made it → which op that was, its node, what was called, its outputs
+        self.calls: dict[int, tuple[int, Any, tuple[Any, ...], list[Any]]] = {}
 
     def note(self, primitive: Any, args: Any, attrs: dict[str, Any], outs: list[Any]) -> None:
         """Remember an op."""
         node = next(o.grad_fn for o in outs if o.grad_fn is not None)
-        call = Call(len(self.calls), node, primitive, args, attrs, outs)
+        call = len(self.calls), node, (primitive, args, attrs), outs
         self.calls.update({id(o): call for o in outs})
 
     def derive(self, tensor: Any) -> None:
         """Append the operators that lead to a Tensor from the parameters on, each once."""
-        needed: dict[int, Call] = {}
+        needed: dict[int, Any] = {}
         waiting = [tensor]
         while waiting:
             at = waiting.pop()
-            call = self.calls.get(id(at))
-            if call is None or id(at) in self.program.lifted or at.grad_fn is not call.node:
+            number, node, call, outs = self.calls.get(id(at), (-1, None, (), []))
+            if number < 0 or id(at) in self.program.lifted or at.grad_fn is not node:
                 continue  # a leaf, done, or changed in place since
-            if call.number not in needed:
-                needed[call.number] = call
-                waiting += call.args
+            if number not in needed:
+                needed[number] = call, outs
+                waiting += call[1]
         for number in sorted(needed):
-            _, _, primitive, args, attrs, outs = needed[number]
-            result = self.program.global_block().append_primitive(primitive, args, attrs)
-            variables = result if isinstance(result, list) else [result]
+            call, outs = needed[number]
+            variables = as_list(self.program.global_block().append_primitive(*call))
             for out, variable in zip(outs, variables, strict=True):
                 self.program.lifted[id(out)] = (out, variable.name)

@@ -1,14 +1,13 @@
 """A program under `jax.jit`: as a pure function, traced by JAX once per set of shapes.
 
-``xp`` is every kernel with jax.numpy in NumPy's place: most are pure functions of NumPy calls and run retargeted,
-the same code with other globals.  What they fill is a `Filled`.  The rest, those that write into views, loop over
-values or check them, have a counterpart in `kernels`.
+Every call of the schedule is the function of the same name in jax.numpy, and loops and branches are JAX's own.  A few
+kernels stay whole: those JAX has an operation for, and those that NumPy writes down as a loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import operator
+from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -18,65 +17,35 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.scipy.special import erf as jax_erf
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..compiler.memory import start_values
+from ..compiler.schedule import Array, Branch, Call, Loop
 from ..compiler.step import Step
 from ..compiler.tracer import Retarget
 from ..errors import ProgramError, told
-from ..ops.index import along
-from ..ops.join import border
-from ..ops.windows import lowest, pair, plan
-from ..primitives.registry import REGISTRY, Primitive
+from ..ops.windows import pair, transposed_shape
 from ..static.program.program import Program
-from .lowering import Function, Values
+from .replay import Replay
 
 _ROWS = "how many rows a mask chooses is not known while JAX traces; use where instead"
 REFUSED = {"select_rows": _ROWS, "spread_rows": _ROWS, "merge_rows": _ROWS}
-COUNTERPARTS: dict[str, Any] = {}
+COUNTERPARTS: dict[str, Callable[..., Any]] = {"erf": jax_erf}
 
 
 def counterpart(function: Any) -> Any:
     """Enter a function in the table under its own name."""
-    COUNTERPARTS[function.__name__.rstrip("_")] = function
+    COUNTERPARTS[function.__name__] = function
     return function
-
-
-def zeros(shape: Any, like: Any) -> Any:
-    """Zeros of a dtype."""
-    return jnp.zeros(tuple(shape), jnp.asarray(like).dtype)
-
-
-def floating(x: Any) -> Any:
-    """What NumPy's true division makes of a dtype."""
-    x = jnp.asarray(x)
-    return x if x.dtype.kind in "fc" else x.astype(float)
 
 
 def transposed(function: Any, shape: Any, x: Any) -> Any:
     """The transpose of a linear function of arrays of this shape, as JAX finds it."""
-    x = jnp.asarray(x)
     return jax.linear_transpose(function, jax.ShapeDtypeStruct(tuple(shape), x.dtype))(x)[0]
-
-
-@counterpart
-def sigmoid(x):
-    return 1 / (1 + jnp.exp(jnp.negative(x)))
-
-
-@counterpart
-def erf(x):
-    return jax_erf(x)
 
 
 @counterpart
 def gelu(x):
     return x * (0.5 + 0.5 * jax_erf(x * 0.5**0.5))
-
-
-@counterpart
-def softmax(x, *, axis=-1):
-    return jax.nn.softmax(floating(x), axis)
 
 
 @counterpart
@@ -90,70 +59,22 @@ def dropout(x, seed, *, p=0.5):
         low, high = np.asarray(words).astype(np.int64)
         return np.random.default_rng(np.ravel(low | high << 32)).random(x.shape, np.float32) >= p
 
-    x, seed = floating(x), jnp.asarray(seed, np.int64)
+    x, seed = jnp.asarray(x), jnp.asarray(seed, np.int64)
     words = jnp.stack([seed, seed >> 32]).astype(jnp.uint32)
     kept = jax.pure_callback(mask, jax.ShapeDtypeStruct(x.shape, bool), words)
-    return x * (kept.astype(x.dtype) / (1 - p))
-
-
-@counterpart
-def cross_entropy(x, target, *, axis=-1):
-    rows = jax.nn.log_softmax(floating(x), axis)
-    picked = jnp.take_along_axis(rows, jnp.expand_dims(target, axis), axis)
-    return -jnp.sum(picked) / (picked.size or np.nan)
-
-
-@counterpart
-def softmax_less_target(x, target, *, axis=-1):
-    hot = jax.nn.one_hot(target, x.shape[axis], axis=axis, dtype=floating(x).dtype)
-    return (softmax(x, axis=axis) - hot) / max(np.size(target), 1)
-
-
-@counterpart
-def sgd(param, grad, learning_rate):
-    return (param - learning_rate * grad).astype(param.dtype)
-
-
-# -- shapes, order, recurrences ----------------------------------------------------------
-
-
-@counterpart
-def pad(x, *, pad_width, value=0.0):
-    return jnp.pad(x, border(pad_width, x.ndim), constant_values=value)
-
-
-@counterpart
-def crop(x, *, pad_width):
-    pairs = border(pad_width, x.ndim)
-    return x[tuple([slice(a, n - b) for n, (a, b) in zip(x.shape, pairs, strict=True)])]
-
-
-@counterpart
-def untile(x, *, shape, repetitions):
-    return transposed(lambda y: jnp.tile(y, repetitions), shape, x)
+    return x * (kept.astype(np.result_type(x, np.float16)) / (1 - p))
 
 
 @counterpart
 def recurrence(a, b, *, axis, reverse=False):
-    dtype = jnp.result_type(a, b)
-    rows = [jnp.moveaxis(jnp.asarray(v, dtype), axis, 0) for v in (a, b)]
-
     def step(state, row):
         state = row[1] + row[0] * state
         return state, state
 
-    _, out = lax.scan(step, jnp.zeros(rows[1].shape[1:], dtype), tuple(rows), reverse=reverse)
+    dtype = np.result_type(a, b)
+    rows = [jnp.moveaxis(jnp.asarray(v, dtype), axis, 0) for v in (a, b)]
+    _, out = lax.scan(step, jnp.zeros(rows[1].shape[1:], dtype), rows, reverse=reverse)
     return jnp.moveaxis(out, 0, axis)
-
-
-@counterpart
-def sort(x, *, axis=-1, descending=False):
-    return jnp.sort(x, axis, descending=descending)
-
-
-@counterpart
-def argsort(x, *, axis=-1, descending=False):
-    return jnp.argsort(x, axis, stable=True, descending=descending)
 
 
 @counterpart
@@ -161,40 +82,7 @@ def spread(x, *, shape, source, target):
     return transposed(lambda y: jnp.einsum(f"{target}->{source}", y), shape, x)
 
 
-# -- reading and writing at places -------------------------------------------------------
-
-
-@counterpart
-def untake(x, indices, *, shape, axis=None):
-    return transposed(lambda y: jnp.take(y, indices, axis), shape, x)
-
-
-@counterpart
-def index_add(x, indices, y, *, axis=0):
-    return jnp.asarray(x).at[(*[slice(None)] * (axis % x.ndim), indices)].add(y)
-
-
-@counterpart
-def scatter_add(x, indices, y, *, axis=0):
-    return jnp.asarray(x).at[along(indices, x.shape, axis)].add(y)
-
-
-@counterpart
-def put_diagonal(x, *, shape, **axes):
-    return transposed(lambda y: jnp.diagonal(y, **axes), shape, x)
-
-
-# -- products, convolutions and pools ----------------------------------------------------
-
-
-@counterpart
-def linear(x, w, b=None):
-    return jnp.matmul(x, w) if b is None else jnp.matmul(x, w) + b
-
-
-@counterpart
-def matmul_tn(x, y, *, shape):
-    return transposed(lambda w: jnp.matmul(x, w), shape, y)
+# -- convolutions and pools --------------------------------------------------------------
 
 
 @counterpart
@@ -215,42 +103,12 @@ def conv2d_weight(x, y, *, shape, **how):
     return transposed(lambda filters: conv2d(x, filters, **how), shape, y)
 
 
-def _bordered(x, border, value=0):
-    (p, q) = border
-    return jnp.pad(x, ((0, 0), (0, 0), (p, p), (q, q)), constant_values=value)
-
-
 @counterpart
-def max_pool2d(x, *, kernel_size, stride=None, padding=0):
-    places, border = plan(x.shape, kernel_size, stride, padding)
-    wide = _bordered(x, border, lowest(x.dtype))
-    out = wide[places[0]]
-    for place in places[1:]:
-        out = jnp.maximum(out, wide[place])
-    return out
-
-
-@counterpart
-def max_unpool(y, x, top, **how):
-    return transposed(lambda values: max_pick(values, x, top, **how), x.shape, y)
-
-
-@counterpart
-def max_pick(y, x, top, *, kernel_size, stride=None, padding=0):
-    places, border = plan(x.shape, kernel_size, stride, padding)
-    wide, values = _bordered(x, border, lowest(x.dtype)), _bordered(y, border)
-    return sum(values[place] * hit for place, hit in _winners(wide, places, top))
-
-
-def _winners(x, places, top):
-    free = jnp.ones(top.shape, bool)
-    for place in places:
-        hit = (x[place] == top) & free
-        free = free & ~hit
-        yield place, hit
-
-
-Body = Callable[..., Any]
+def conv_transpose2d(x, w, b=None, *, output_padding=0, groups=1, **how):
+    sizes = [how.get("stride", 1), how.get("padding", 0), how.get("dilation", 1)]
+    shape = transposed_shape(x, w, groups, *sizes, output_padding)
+    out = conv2d_input(x, w, shape=shape, groups=groups, **how)
+    return out if b is None else out + jnp.reshape(b, (-1, 1, 1))
 
 
 class JaxStep(Step):
@@ -299,8 +157,7 @@ class BuiltJax:
     """The jitted function for one set of shapes."""
 
     def __init__(self, program: Program, step: JaxStep) -> None:
-        self.step, self.whole = step, Function(program, step.fetch)
-        self.function = partial(self.whole, JaxSpace(step.max_steps))
+        self.step, self.function = step, JaxReplay(program, step)
         self.jitted = jax.jit(self.function)
         self.text, self.feeds = str(program), tuple(step.data)
         self.names: dict[str, str] = {}
@@ -320,214 +177,199 @@ class BuiltJax:
 
     def explained(self, error: Exception) -> Exception:
         """What is said of an operator that asks for values while JAX traces; other errors as they are."""
-        _, ours, said = str(error).partition(
-            "ProgramError: "
-        )  # a callback's, with frames of JAX around it
+        # a callback's, with frames of JAX around it
+        _, ours, said = str(error).partition("ProgramError: ")
         if ours:
             return ProgramError(said.strip())
         if not isinstance(error, jax.errors.JAXTypeError | jax.errors.JAXIndexError):
             return error
-        op: Any = self.whole.op
+        op = self.function.op
         what = f"{op.type} needs values that JAX does not know when it traces, such as a mask"
         advice = "mg.where(mask, x, 0.0), or run the program with static.Executor()"
         return ProgramError(told(what, advice, op.source_line))
 
 
-#: primitives whose arguments JAX would bring to another common dtype than NumPy does
-_PRODUCTS = ("matmul", "matmul_nt", "matmul_tn", "linear", "concat", "stack", "sum")
+class JaxReplay(Replay):
+    """The schedule on JAX arrays; ``max_steps`` bounds while loops that are differentiated."""
 
+    def __init__(self, program: Program, step: JaxStep) -> None:
+        super().__init__(program, step.fetch, lambda p, args: p.type in COUNTERPARTS)
+        self.max_steps = step.max_steps
+        self.retarget = Retarget(JaxNumPy())
 
-class JaxSpace:
-    """Every primitive by its type, as a function of JAX arrays; ``max_steps`` bounds loops that are differentiated."""
+    # -- calls -----------------------------------------------------------------------------
 
-    def __init__(self, max_steps: int | None = None) -> None:
-        self.max_steps = max_steps
-        self._functions: dict[str, Callable[..., Any]] = {}
-        self._retarget = Retarget(
-            JaxNumPy(),
-            lambda p, inputs, attrs: self._of(p)(*inputs, **attrs),
-            lambda ufunc: getattr(jnp, ufunc.__name__),
-        )
+    def cast(self, value: Any, dtype: Any) -> Any:
+        """In another dtype."""
+        return jnp.asarray(value, dtype)
 
-    def __getattr__(self, type: str) -> Callable[..., Any]:
-        return self._of(REGISTRY[type])
+    def fitted(self, value: Any, array: Any) -> Any:
+        """In the shape and dtype of an Array."""
+        return jnp.broadcast_to(jnp.asarray(value, array.dtype), array.shape)
 
-    def _of(self, p: Primitive) -> Callable[..., Any]:
-        if p.type not in self._functions:
-            self._functions[p.type] = self._function(p)
-        return self._functions[p.type]
+    def ufunc(self, ufunc: np.ufunc, args: list[Any], out: Array) -> Any:
+        """``np.add`` and its kin."""
+        return getattr(jnp, ufunc.__name__)(*args)
 
-    def _function(self, p: Primitive) -> Callable[..., Any]:
-        if p.type in REFUSED:
+    def reduce(self, ufunc: np.ufunc, x: Any, out: Array, **how: Any) -> Any:
+        """``np.add.reduce`` and its kin."""
+        return getattr(jnp, ufunc.__name__).reduce(x, **how)
+
+    def accumulate(self, ufunc: np.ufunc, x: Any, out: Array, **how: Any) -> Any:
+        """``np.add.accumulate`` and its kin."""
+        return getattr(jnp, ufunc.__name__).accumulate(x, **how)
+
+    def function(self, name: str, args: Any, kwargs: dict[str, Any], out: Array) -> Any:
+        """A function of NumPy that is no ufunc."""
+        kwargs.pop("kind", None)  # JAX sorts stably
+        return getattr(jnp, name)(*args, **kwargs)
+
+    def item(self, x: Any, index: Any) -> Any:
+        """``x[index]``."""
+        return jnp.asarray(x)[index]
+
+    def replaced(self, x: Any, index: Any, value: Any, add: bool = False) -> Any:
+        """With a value at places, or added there."""
+        return x.at[index].add(value) if add else x.at[index].set(value)
+
+    def look(self, call: Call, source: Any) -> Any:
+        """A view as a value."""
+        function, (_, *args) = call.function, call.args
+        if function is operator.getitem:
+            return source[args[0]]
+        return self.function(function.__name__, (source, *args), call.kwargs, call.out)
+
+    def put(self, call: Call, source: Any, value: Any) -> Any:
+        """The value that a view looks at, with what the view is now."""
+        if call.function is operator.getitem:
+            index = call.args[1]
+            if source.dtype.kind != "f":
+                return source.at[index].set(value)
+            # XLA compiles a pad in half the time of a scatter
+            new, there = (
+                transposed(lambda x: x[index], source.shape, v)
+                for v in (value, jnp.ones_like(value))
+            )
+            return jnp.where(there != 0, new, source)
+        return source.ravel().at[self.places(call)].set(value).reshape(source.shape)
+
+    def opaque(self, call: Call, args: Any, attrs: dict[str, Any]) -> Any:
+        """A kernel as a whole: its counterpart, or its code with jax.numpy in NumPy's place."""
+        if call.path in REFUSED:
             raise ProgramError(
-                f"{p.type} has no counterpart in JAX: {REFUSED[p.type]}.\n"
+                f"{call.path} has no counterpart in JAX: {REFUSED[call.path]}.\n"
                 f"  repair: static.compile without backend, or static.Executor()"
             )
-        kernel = COUNTERPARTS.get(p.type) or self._retarget.of(p.kernel)
-        aligned = p.broadcasts or p.type in _PRODUCTS
+        kernel = COUNTERPARTS.get(call.path) or self.retarget.of(call.function)
+        return kernel(*args, **attrs)
 
-        def call(*args: Any, **attrs: Any) -> Any:
-            out = kernel(*(promoted(args) if aligned else args), **attrs)
-            return jax.tree.map(strongly_typed, out)
+    # -- loops and branches ------------------------------------------------------------------
 
-        return call
+    def loop(self, loop: Loop) -> None:
+        """``while`` and ``recurrent``: JAX's own loops, and with them what each step saves."""
+        if loop.op.type.endswith("_grad"):
+            return self.loop_back(loop)
+        starts = self.starts(loop)
 
-    # -- control flow ------------------------------------------------------------------------
+        def test(carried: Any) -> Any:
+            self.set([c[1] for c in loop.carried], carried)
+            self.items(loop.test)
+            return jnp.all(self.value(loop.go_on))
 
-    def cond(self, pred: Any, yes: Body, no: Body) -> Any:
-        """The results of one of two functions."""
-        return lax.cond(jnp.all(pred), yes, no)
+        def one(carried: Any, slices: Any = ()) -> Any:
+            after = self.step(loop, carried, slices)
+            return after, ([self.value(v) for v, _ in loop.stacked], self.frame(loop.saved))
 
-    def scan(self, step: Body, starts: Values, sequences: Values) -> Any:
-        """A step for each place of the sequences."""
+        if loop.go_on is None:
+            sequences = [self.value(seq) for seq, _ in loop.slices]
+            ends, (stacks, rows) = lax.scan(one, starts, sequences)
+            self.set([stack for _, stack in loop.stacked], stacks)
+            frames = rows, None
+        elif self.is_differentiated(loop):
+            ends, frames = self.bounded(loop, test, one, starts)
+        else:
+            ends, frames = lax.while_loop(test, lambda carried: one(carried)[0], starts), None
+        self.finish(loop, ends, [])
+        self.values[id(loop.frames)] = frames
 
-        def one(carried: Values, slices: Values) -> Any:
-            after, out = step(carried, slices)
-            return _like(after, carried), (out, carried)
-
-        ends, (stacked, carried) = lax.scan(one, starts, sequences)
-        return ends, stacked, (carried, sequences, None)
-
-    def while_loop(self, test: Body, step: Body, starts: Values, save: bool) -> Any:
-        """Steps as long as the test holds."""
-        if not save:
-            more = lambda carried: jnp.all(test(carried))  # noqa: E731
-            return lax.while_loop(more, lambda c: _like(step(c)[0], c), starts), None
-        return self._bounded(test, step, starts, self.max_steps)
-
-    def _bounded(self, test: Any, step: Any, starts: Values, limit: Any) -> Any:
-        """A while loop of at most ``limit`` steps, which keeps what each of them began with."""
+    def bounded(self, loop: Loop, test: Any, one: Any, starts: Any) -> Any:
+        """A while loop of at most so many steps, which keeps what each of them saves."""
+        limit = self.max_steps
+        if not limit:
+            raise self.unbounded(loop)
 
         def more(state: Any) -> Any:
             count, carried, _ = state
-            return (count < limit) & jnp.all(test(carried))
+            return (count < limit) & test(carried)
 
-        def one(state: Any) -> Any:
+        def kept(state: Any) -> Any:
             count, carried, rows = state
-            rows = tuple(r.at[count].set(c) for r, c in zip(rows, carried, strict=True))
-            return count + 1, _like(step(carried)[0], carried), rows
+            after, (_, saved) = one(carried)
+            return count + 1, after, jax.tree.map(lambda r, v: r.at[count].set(v), rows, saved)
 
-        room = tuple(jnp.zeros((limit, *s.shape), s.dtype) for s in starts)
-        count, ends, rows = lax.while_loop(more, one, (0, starts, room))
-        count = jax.pure_callback(
-            _ended, jax.ShapeDtypeStruct((), np.int32), count, jnp.all(test(ends)), limit
-        )
-        return ends, (rows, (), count)
+        rows = _zeros(jax.eval_shape(one, starts)[1][1], limit)
+        count, ends, rows = lax.while_loop(more, kept, (0, starts, rows))
+        about = jax.ShapeDtypeStruct((), np.int32)
+        count = jax.pure_callback(_ended, about, count, test(ends), limit)
+        return ends, (rows, count)
 
-    def loop_grad(self, back: Body, kept: Any, seeds: Values, grads: Values, params: Values) -> Any:
-        """The steps backwards: gradients of the starts, of what the body reads from outside, of the sequences."""
-        rows, sequences, count = kept
-        totals = tuple(jnp.zeros_like(p) for p in params)
+    def loop_back(self, loop: Loop) -> None:
+        """The steps backwards: what is handed on, sums over all steps, and a value of each."""
+        rows, count = self.value(loop.frames)
+        starts, zeros = self.starts(loop), [self.fitted(0, like) for *_, like in loop.totals]
 
         def one(state: Any, row: Any) -> Any:
-            grads, totals = state
-            after, shares, slices = back(grads, *row)
-            totals = tuple(t + s for t, s in zip(totals, shares, strict=True))
-            return (_like(after, grads), totals), slices
+            carried, totals = state
+            saved, slices = row
+            self.restored(loop.saved, saved)
+            after = self.step(loop, carried, slices)
+            return (after, self.added(loop, totals)), [self.value(v) for v, _ in loop.stacked]
 
         if count is None:
-            (grads, totals), out = lax.scan(
-                one, (grads, totals), (rows, sequences, seeds), reverse=True
-            )
-            return grads, totals, out
+            frames: Any = loop.frames
+            first = frames.item
+            row = rows, [self.value(seq) for seq, _ in loop.slices]
+            length = len(self.value(first.slices[0][0]))
+            (ends, totals), out = lax.scan(one, (starts, zeros), row, length, reverse=True)
+            self.set([stack for _, stack in loop.stacked], out)
+        else:
 
-        def earlier(state: Any) -> Any:
-            k, inner = state
-            row = tuple(r[k - 1] for r in rows)
-            return k - 1, one(inner, (row, (), ()))[0]
+            def earlier(k: Any, state: Any) -> Any:
+                row = jax.tree.map(lambda r: r[count - 1 - k], rows)
+                return one(state, (row, []))[0]
 
-        _, (grads, totals) = lax.while_loop(
-            lambda state: state[0] > 0, earlier, (count, (grads, totals))
-        )
-        return grads, totals, ()
+            ends, totals = lax.fori_loop(0, count, earlier, (starts, zeros))
+        self.finish(loop, ends, totals)
+
+    def branch(self, branch: Branch) -> None:
+        """``cond`` and its grad op; each side gives what either of them saves."""
+        saved: Any = ([], []) if branch.backward else branch.saved
+        if branch.backward:
+            self.restored([*branch.saved[0], *branch.saved[1]], self.value(branch.frames))
+
+        def side(k: int, others: dict[int, Any]) -> Any:
+            self.items(branch.bodies[k])
+            results = [self.like(r[k], r[2]) for r in branch.results]
+            return results, others | self.frame(saved[k])
+
+        none = [_zeros(jax.eval_shape(partial(side, k, {}))[1]) if saved[k] else {} for k in (0, 1)]
+        yes, no = partial(side, 0, none[1]), partial(side, 1, none[0])
+        results, frames = lax.cond(jnp.all(self.value(branch.pred)), yes, no)
+        self.set([r[2] for r in branch.results], results)
+        if not branch.backward:
+            self.values[id(branch.frames)] = frames
 
 
-class Filled(NDArrayOperatorsMixin):
-    """An array that a kernel fills: what is written makes a new one, for which it then stands."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.value, name)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.value[index]
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        self.value = self.value.at[index].set(value)
-
-    def __jax_array__(self) -> Any:
-        return self.value
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None) -> Any:
-        result = getattr(jnp, ufunc.__name__)(*map(_unfilled, inputs))
-        if out is None:
-            return result
-        self.value = result
-        return self
+def _zeros(likes: Any, *rows: int) -> Any:
+    """Zeros for all that is saved, so many of each."""
+    return jax.tree.map(lambda v: jnp.zeros((*rows, *v.shape), v.dtype), likes)
 
 
 class JaxNumPy:
     """jax.numpy; where it has no such name, NumPy."""
 
-    cumsum, argsort = staticmethod(np.cumsum), staticmethod(np.argsort)  # of sizes and axes
-
     def __getattr__(self, name: str) -> Any:
-        value = getattr(jnp, name) if hasattr(jnp, name) else getattr(np, name)
-        if name in ("array", "empty", "full", "zeros"):
-            return lambda *args: Filled(value(*map(_unfilled, args)))
-        return Applied(value) if callable(value) and not isinstance(value, type) else value
-
-    @staticmethod
-    def result_type(*values: Any) -> np.dtype[Any]:
-        """NumPy's own answer, which differs from JAX's."""
-        return np.result_type(*(getattr(v, "dtype", v) for v in values))
-
-    @contextmanager
-    def errstate(self, **kwargs: Any) -> Iterator[None]:
-        """JAX never warns."""
-        yield
-
-
-class Applied:
-    """A function of jax.numpy for what kernels fill, too; ``np.add.reduce`` and its kin are such functions."""
-
-    def __init__(self, function: Any) -> None:
-        self.function = function
-
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        return self.function(*jax.tree.map(_unfilled, args), **named)
-
-    def __getattr__(self, name: str) -> Any:
-        return Applied(getattr(self.function, name))
-
-    def at(self, out: Filled, index: Any, value: Any) -> None:
-        """``out[index] += value``, where an index may repeat."""
-        out.value = getattr(out.value.at[index], self.function.__name__)(value)
-
-
-def _unfilled(value: Any) -> Any:
-    return value.value if isinstance(value, Filled) else value
-
-
-def promoted(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arguments in the dtype NumPy would compute in; masks stay masks."""
-    kinds = {a.dtype for a in args if hasattr(a, "dtype") and a.dtype != bool}
-    if len(kinds) < 2:
-        return args
-    common = np.result_type(*kinds)
-    return tuple(a.astype(common) if hasattr(a, "dtype") and a.dtype != bool else a for a in args)
-
-
-def strongly_typed(value: Any) -> Any:
-    """An array whose dtype is its own, not that of a number in passing."""
-    return jnp.asarray(value, jnp.asarray(value).dtype)
-
-
-def _like(values: Values, before: Values) -> Values:
-    """The next carried values, in the dtypes they came with."""
-    return tuple(v.astype(b.dtype) for v, b in zip(map(jnp.asarray, values), before, strict=True))
+        return getattr(jnp if hasattr(jnp, name) else np, name)
 
 
 def _ended(count: Any, goes_on: Any, limit: Any) -> Any:

@@ -1,36 +1,18 @@
-"""Where every backend starts: a program for given shapes, in primitives only; what users call loads the rest.
-
-`Function` carries the operators of a lowered program out one by one, each by the function of its type in ``xp``.
-Nothing is changed in place.  So the same program runs under `jax.jit` and as a graph that is being written.
-
-Blocks become inner functions, handed to ``xp``:
-
-    scan       xp.scan(step, starts, sequences)              → ends, stacked outputs, kept
-    while      xp.while_loop(test, step, starts, save)        → ends, kept
-    cond       xp.cond(pred, yes, no)                         → results
-    *_grad     xp.loop_grad(back, kept, seeds, grads, params) → gradients of starts, params, sequences
-
-A function keeps nothing between calls, so a grad block cannot read the scope its forward block left behind.  What a
-loop keeps are the *carried* values of every step; its backward function computes the rest of the step again, and then
-runs the grad block behind it.  A branch keeps nothing.  This is checkpointing, with one checkpoint per step.
-"""
+"""Where every backend starts: a program for given shapes, in primitives only; what users call loads the rest."""
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ..compiler.memory import start_memory
-from ..compiler.program_passes import climb, is_state, limited_depth
-from ..errors import ProgramError, describe, did_you_mean, refusal, told, user_line
-from ..grad_names import EMPTY
-from ..static.program.operator import Operator, names_of, op_info, unwritten
+from ..compiler.program_passes import climb, limited_depth
+from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
+from ..static.program.operator import names_of
 from ..static.program.program import Program
 from ..static.run.executor import fed_shapes
-from ..static.run.kernels import arguments, results, targets
 from .c.step import CStep
 from .c.text import Writer
 
@@ -143,161 +125,3 @@ def export_onnx(
     if path is not None:
         write_model(model, path)
     return model
-
-
-Values = tuple[Any, ...]
-
-
-class Names(ChainMap[str, Any]):
-    """The values of a block by name, then those of the blocks around it."""
-
-    def __missing__(self, name: str) -> Any:
-        raise unwritten(name)
-
-    def all(self, names: Iterable[str]) -> Values:
-        """The values of some names."""
-        return tuple(self[n] for n in names)
-
-    def set(self, names: Iterable[str], values: Iterable[Any]) -> None:
-        """Give names their values."""
-        self.update(zip(names, values, strict=True))
-
-    def now(self) -> Names:
-        """These names as they are, whatever is written later."""
-        return Names(*map(dict, self.maps))
-
-
-class Function:
-    """A lowered program as a function of ``xp``, parameters and feeds."""
-
-    def __init__(self, program: Program, fetch: list[str]) -> None:
-        self.program, self.fetch = program, fetch
-        self.op: Operator | None = None  # what runs, for errors
-        self.read = {n for b in program.blocks for op in b.ops for n in op.input_names}
-        inside = [(b, n) for b in program.blocks[1:] for op in b.ops for n in op.output_names]
-        for block, name in inside:
-            if is_state(block, name):
-                raise refusal(
-                    f"a loop or branch writes the parameter {name!r}: a pure function returns what it changes",
-                    "carry it as a loop variable, or run the program with static.Executor()",
-                    ProgramError,
-                )
-
-    def __call__(
-        self, xp: Any, parameters: dict[str, Any], feeds: dict[str, Any]
-    ) -> tuple[dict[str, Any], Values]:
-        names = self.block(xp, 0, Names({**parameters, **feeds}))
-        return {n: names[n] for n in parameters}, names.all(self.fetch)
-
-    def block(self, xp: Any, number: int, names: Names) -> Names:
-        """Carry out the operators of a block; its names."""
-        for op in self.program.blocks[number].ops:
-            self.op = op
-            handler: Callable[..., None] = HANDLERS.get(op.type, Function.primitive)
-            handler(self, xp, op, names)
-        return names
-
-    def primitive(self, xp: Any, op: Operator, names: Names) -> None:
-        """An operator without blocks."""
-        p: Any = op_info(op.type).forward
-        slots = {s: names.all(listed) for s, listed in op.inputs.items()}
-        args, attrs = arguments(p, slots, op.attrs)
-        names.set(targets(p, op), results(p, getattr(xp, op.type)(*args, **attrs)))
-
-    def cond(self, xp: Any, op: Operator, names: Names) -> None:
-        """Both bodies are functions without parameters."""
-        around = names.now()
-
-        def forward(block: str) -> Names:
-            return self.block(xp, op.attrs[block], around.new_child())
-
-        yes = lambda: forward("sub_block").all(op.attrs["true_out"])  # noqa: E731
-        no = lambda: forward("else_block").all(op.attrs["false_out"])  # noqa: E731
-        names.set(op.outputs["out"], xp.cond(names[op.inputs["pred"][0]], yes, no))
-        names[op.outputs["scopes"][0]] = forward
-
-    def cond_grad(self, xp: Any, op: Operator, names: Names) -> None:
-        """Each grad block comes behind its branch, which is computed once more."""
-        forward = names[op.inputs["scopes"][0]]
-
-        def back(block: str, prefix: str) -> Values:
-            local, seeds = wanted(op.attrs[f"{prefix}_seeds"], op.inputs["out_grad"])
-            seeded = dict(zip(local, names.all(seeds), strict=True))
-            inner = Names(seeded, *forward(block).maps, *names.maps)
-            gradients = wanted(op.outputs["params_grad"], op.attrs[f"{prefix}_params"])[1]
-            return self.block(xp, op.attrs[block], inner).all(gradients)
-
-        yes = lambda: back("sub_block", "true")  # noqa: E731
-        no = lambda: back("else_block", "false")  # noqa: E731
-        results = xp.cond(names[op.inputs["pred"][0]], yes, no)
-        names.set(wanted(op.outputs["params_grad"])[0], results)
-
-    def loop(self, xp: Any, op: Operator, names: Names) -> None:
-        """``while`` and ``recurrent``: the condition and the body are functions of the carried values."""
-        around, scopes = names.now(), op.outputs["scopes"][0]
-        local = [*op.attrs["carried"], *op.attrs.get("steps", ())]
-
-        def begin(values: Iterable[Any]) -> Names:
-            return around.new_child(dict(zip(local, values, strict=True)))
-
-        def forward(carried: Values, slices: Values) -> Names:
-            return self.block(xp, op.attrs["sub_block"], begin((*carried, *slices)))
-
-        def test(carried: Values) -> Any:
-            inner = self.block(xp, op.attrs["cond_block"], begin(carried).new_child())
-            return inner[op.attrs["cond"]]
-
-        def step(carried: Values, slices: Values = ()) -> Any:
-            inner = forward(carried, slices)
-            return inner.all(op.attrs["next"]), inner.all(op.attrs.get("step_out", ()))
-
-        starts = names.all(op.inputs["x"])
-        if op.type == "while":
-            save = scopes in self.read
-            if save and not xp.max_steps:
-                what = "the gradient of a while loop needs the values of every step: nobody knows how many"
-                advice = 'static.static_rnn; or backend="jax" or "c" with max_steps=100'
-                raise ProgramError(told(what, advice, op.source_line))
-            ends, kept = xp.while_loop(test, step, starts, save)
-        else:
-            ends, stacked, kept = xp.scan(step, starts, names.all(op.inputs["seq"]))
-            names.set(op.outputs.get("stacked", ()), stacked)
-        names.set(op.outputs["out"], ends)
-        names[scopes] = forward, kept
-
-    def loop_grad(self, xp: Any, op: Operator, names: Names) -> None:
-        """The grad block of a loop, behind its body, as a function of one step."""
-        forward, kept = names[op.inputs["scopes"][0]]
-        attrs, ins, outs = op.attrs, op.inputs, op.outputs
-        begins, starts = wanted(attrs["next_grad"], ins["out_grad"])
-        local, seeds = wanted(attrs.get("step_out_grad", ()), ins.get("stacked_grad", ()))
-        nexts, ends = wanted(attrs["carried_grad"], outs["x_grad"])
-        totals, shares, likes = wanted(outs["params_grad"], attrs["params_local"], ins["params"])
-        stacks, rows = wanted(outs.get("seq_grad", ()), attrs.get("steps_grad", ()))
-
-        def back(grads: Values, carried: Values, slices: Values, seeded: Values) -> Any:
-            given = dict(zip([*begins, *local], [*grads, *seeded], strict=True))
-            inner = Names(given, *forward(carried, slices).maps, *names.maps)
-            self.block(xp, attrs["sub_block"], inner)
-            return inner.all(nexts), inner.all(shares), inner.all(rows)
-
-        parts = xp.loop_grad(back, kept, names.all(seeds), names.all(starts), names.all(likes))
-        for found, values in zip((ends, totals, stacks), parts, strict=True):
-            names.set(found, values)
-
-
-def wanted(names: Iterable[str], *columns: Iterable[str]) -> list[tuple[str, ...]]:
-    """Names and what belongs to them, without those that nobody wants."""
-    rows = [row for row in zip(names, *columns, strict=True) if row[0] != EMPTY]
-    return list(zip(*rows, strict=True)) or [()] * (1 + len(columns))
-
-
-#: how control flow is carried out
-HANDLERS: dict[str, Callable[..., None]] = {
-    "cond": Function.cond,
-    "cond_grad": Function.cond_grad,
-    "while": Function.loop,
-    "while_grad": Function.loop_grad,
-    "recurrent": Function.loop,
-    "recurrent_grad": Function.loop_grad,
-}

@@ -71,8 +71,15 @@ class Names:
 class Lowering:
     """One program on its way to a schedule."""
 
-    def __init__(self, program: Program, fetch: list[str], memory: Memory) -> None:
-        self.program, self.recorder = program, Recorder()
+    def __init__(
+        self,
+        program: Program,
+        fetch: list[str],
+        memory: Memory | None = None,
+        recorder: Recorder | None = None,
+    ) -> None:
+        self.program, self.recorder = program, recorder or Recorder()
+        memory = memory or Memory({}, {}, [], {})
         self.schedule = Schedule(memory)
         self.watched = [n for n in dict.fromkeys(fetch) if n not in program.global_block().vars]
         self.gathered: dict[str, Array] = {}
@@ -238,6 +245,7 @@ class Lowering:
 
     def store_all(self) -> None:
         """At the end the parameters change: an error on the way leaves them as they were."""
+        self.schedule.stored = {name: value for name, (value, _) in self.stored.items()}
         values = [self.as_it_is(value) for value, _ in self.stored.values()]
         for (name, (_, op)), value in zip(self.stored.items(), values, strict=True):
             self.recorder.op = op
@@ -466,6 +474,14 @@ def shape_of(array: Array) -> Any:
     return ShapeWhenRun(array) if array.like is None else array.shape
 
 
-def lower(program: Program, fetch: list[str], memory: Memory) -> Schedule:
-    """The schedule of a program of primitives; ``fetch`` names the variables it returns."""
-    return Lowering(program, fetch, memory).schedule
+def lower(
+    program: Program,
+    fetch: list[str],
+    memory: Memory | None = None,
+    recorder: Recorder | None = None,
+) -> Schedule:
+    """The schedule of a program of primitives; ``fetch`` names the variables it returns.
+
+    With the ``memory`` of its parameters, updates of those that lie side by side become one.
+    """
+    return Lowering(program, fetch, memory, recorder).schedule

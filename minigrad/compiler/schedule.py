@@ -266,6 +266,8 @@ class Schedule:
     #: persistable variables, and slabs of them
     state: dict[str, Array] = field(default_factory=dict)
     fetched: list[Array] = field(default_factory=list)
+    #: name of a persistable variable → what it holds at the end
+    stored: dict[str, Array] = field(default_factory=dict)
     #: name of a parameter in a slab → where its gradient is
     gradients: dict[str, Array] = field(default_factory=dict)
 

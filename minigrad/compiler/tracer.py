@@ -37,10 +37,19 @@ _WRITES = {np.put_along_axis, np.copyto}
 _UNDECIDED = {np.any, np.all, np.nonzero, np.unique, np.array_equal, np.allclose}
 
 
-class Recorder:
-    """The calls recorded so far, and how every NumPy function is recorded."""
+def is_users(primitive: Any, args: tuple[Any, ...]) -> bool:
+    """Whether a kernel is the user's own, which is called as it is: it may do anything."""
+    return not primitive.kernel.__module__.startswith("minigrad.ops.")
 
-    def __init__(self) -> None:
+
+class Recorder:
+    """The calls recorded so far, and how every NumPy function is recorded.
+
+    A kernel of more than ``limit`` calls, or one of which ``opaque(primitive, args)`` is true, stays one call.
+    """
+
+    def __init__(self, limit: float = LIMIT, opaque: Callable[..., bool] = is_users) -> None:
+        self.limit, self.opaque = limit, opaque
         self.calls: list[Any] = []
         self.op: Any = None
         self.ignores: tuple[str, ...] = ()
@@ -53,10 +62,10 @@ class Recorder:
         start = self.start = len(self.calls)
         self.running = (primitive, args, attrs)
         try:
-            if not primitive.kernel.__module__.startswith("minigrad.ops."):
-                raise Unrecordable("a kernel of the user")
+            if self.opaque(primitive, args):
+                raise Unrecordable("a kernel that is called as a whole")
             out = self.retarget.of(primitive.kernel)(*args, **attrs)
-            if len(self.calls) - start > LIMIT:
+            if len(self.calls) - start > self.limit:
                 raise Unrecordable("many calls")
             return out
         except Exception as error:
@@ -374,20 +383,10 @@ class _RecordingNumPy:
 
 
 class Retarget:
-    """Kernels for one other NumPy: ``numpy`` stands for it.
+    """Kernels for one other NumPy: ``numpy`` stands for it."""
 
-    ``call(primitive, inputs, attrs)`` says what a primitive does that a kernel calls (its retargeted kernel without);
-    ``ufunc`` gives the counterpart of what a module has bound, such as ``_add_up = np.add.reduce``.
-    """
-
-    def __init__(
-        self,
-        numpy: Any,
-        call: Callable[..., Any] | None = None,
-        ufunc: Callable[[np.ufunc], Any] | None = None,
-    ) -> None:
-        self.numpy, self.ufunc = numpy, ufunc
-        self.call = call or (lambda p, inputs, attrs: self.of(p.kernel)(*inputs, **attrs))
+    def __init__(self, numpy: Any) -> None:
+        self.numpy = numpy
         self._globals: dict[str, dict[str, Any]] = {}  # by module
 
     def of(self, function: Any) -> Any:
@@ -407,7 +406,6 @@ class Retarget:
         if names is None:
             names = self._globals[function.__module__] = dict(function.__globals__)
             for name, value in list(names.items()):
-                owner = getattr(value, "__self__", None)
                 if value is np:
                     names[name] = self.numpy
                 elif hasattr(value, "primitive"):
@@ -416,12 +414,11 @@ class Retarget:
                     "minigrad.ops."
                 ):
                     names[name] = self.of(value)
-                elif self.ufunc is not None and isinstance(owner, np.ufunc):
-                    names[name] = getattr(self.ufunc(owner), value.__name__)
         return names
 
     def _primitive(self, primitive: Any) -> Callable[..., Any]:
         def apply(*args: Any, **attrs: Any) -> Any:
-            return self.call(primitive, *primitive.bind(args, attrs))
+            inputs, options = primitive.bind(args, attrs)
+            return self.of(primitive.kernel)(*inputs, **options)
 
         return apply

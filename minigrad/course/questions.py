@@ -20,7 +20,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad import nets, static
-from minigrad.nets.backward import places
+from minigrad.nets.backward import operators
 
 from . import progress
 from .steps import need
@@ -259,7 +259,7 @@ def left_of_a_network(dice: random.Random) -> Question:
 
     def left(no_grad: str) -> str:
         backward = nets.NetOp([nets.Backward(net, no_grad.split())])
-        return ", ".join(op.type for _, op in places(backward)) or "none"
+        return ", ".join(op.type for op in operators(backward)) or "none"
 
     cases = ["x", "w", "x w", "h", "b h", "s", "x b"]
     no_grad = dice.choice(cases)

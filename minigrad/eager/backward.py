@@ -280,7 +280,6 @@ class Walk:
 
     def __init__(self, order: list[Any], targets: Any, create: bool, writes: bool) -> None:
         self.order, self.create, self.writes = order, create, writes
-        self.anomaly = MODE.get().anomaly
         self.runs = order  # the nodes whose rules run
         #: node → what came to it; to one with several outputs, by their numbers
         self.arrived: dict[Any, Any] = {}
@@ -327,8 +326,8 @@ class Walk:
                 self.captured |= {(n, k): g for k, g in enumerate(grads)}
             if n in running:
                 self._one(n, grads)
-            elif n.__class__ is AccumulateGrad and n.variable.requires_grad:  # still
-                self.leaves.append((n.variable, grads[0]))
+            elif n.__class__ is AccumulateGrad and n.variable.requires_grad:
+                self.leaves.append((n.variable, grads[0]))  # unless it was frozen meanwhile
 
     def _arrive(self, edge: Any, g: Any) -> None:
         """Add a gradient to what came to an edge, in memory of its own."""
@@ -346,8 +345,9 @@ class Walk:
             if self.create:
                 grads = [wrap(z) if isinstance(z, ndarray) else z for z in grads]
         gave = self._pull(n, grads) if n.hooks is None else self._with_node_hooks(n, grads)
+        anomaly = MODE.get().anomaly
         for edge, g in zip(n.edges, gave, strict=True):
-            if g is not None and self.anomaly:
+            if g is not None and anomaly:
                 args = {f"gradient {k}": x for k, x in enumerate(grads)}
                 check_finite(f"backward of {n.name()}", getattr(g, "_data", g), args, n.where())
             if edge is not None and g is not None:

@@ -27,7 +27,7 @@ from ..errors import (
 from ..errors.other_libraries import TABLES, missing
 from ..ops.shape import Shape
 from ..primitives.arguments import Args, Value, as_list
-from .grad_fn import FEW_BYTES, FREED, AccumulateGrad, Output, Packed, Several, unpack
+from .grad_fn import FEW_BYTES, FREED, AccumulateGrad, Output, Packed, Several, bytes_of, unpack
 from .mode import MODE, enable_grad, no_grad, saved_tensors_hooks
 from .tensor import Tensor, wrap
 
@@ -148,9 +148,9 @@ class FunctionNode(Several):
         if self.replayed:
             return self.gave
         with no_grad():
-            found = self._run([None if x is None else wrap(np.asarray(x)) for x in g])
-        grads = [None if x is None else x._data for x in found]
-        small = sum(getattr(x, "nbytes", 0) for x in grads) <= FEW_BYTES
+            gave = self._run([None if x is None else wrap(np.asarray(x)) for x in g])
+        grads = [None if x is None else x._data for x in gave]
+        small = bytes_of(grads) <= FEW_BYTES
         self.gave = [None if x is None else np.array(x) for x in grads] if small else None
         return grads
 
@@ -162,17 +162,16 @@ class FunctionNode(Several):
             self.ctx._node = None
 
     def _run(self, grads: list[Any]) -> list[Any]:
-        result = self.function.backward(self.ctx, *grads)
-        found = list(result) if isinstance(result, tuple | list) else [result]
-        while len(found) > len(self.shapes) and found[-1] is None:
-            found.pop()  # more None than arguments say nothing wrong
-        if len(found) != len(self.shapes):
-            what = f"{self.function.__name__}.backward returned {len(found)} gradient(s), "
-            what += f"forward took {len(self.shapes)} argument(s)."
+        gave, count = as_list(self.function.backward(self.ctx, *grads)), len(self.shapes)
+        while len(gave) > count and gave[-1] is None:
+            gave.pop()  # more None than arguments say nothing wrong
+        if len(gave) != count:
+            what = f"{self.function.__name__}.backward returned {len(gave)} gradient(s), "
+            what += f"forward took {count} argument(s)."
             advice = "return one gradient per argument of forward, None where there is none"
             raise self._wrong(what, advice)
         out: list[Any] = []
-        for k, (value, edge, shape) in enumerate(zip(found, self.edges, self.shapes, strict=True)):
+        for k, (value, edge, shape) in enumerate(zip(gave, self.edges, self.shapes, strict=True)):
             if edge is None or value is None:
                 out.append(None)
                 continue

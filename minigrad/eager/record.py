@@ -19,8 +19,8 @@ at them on the way (hooks, anomaly mode, `mg.why`), and ``pull_graph`` is ``pull
 
 No name and no value of a user's stands in these texts.  Inputs are ``x0``, ``x1``, attrs ``a0``, with ``d0`` the array
 of an input, ``e0`` its edge, ``g0`` its gradient; of a slot that holds a list, all of these are lists.  The parameters
-get their names, and their defaults, when the code is there.  The slots of a node are ``_saved_`` and a name, which
-`primitive` has checked.  `source` shows it all.
+get their defaults when the code is there; what is given by name is put in its place by `Primitive.placed`.  The slots
+of a node are ``_saved_`` and a name, which `primitive` has checked.  `source` shows it all.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def apply_source(p: Primitive) -> Iterator[str]:
     several, places = p.several, [p.inputs.index(n) for n in p.differentiable]
     xs = "".join(f"{_star(p, k)}x{k}, " for k in range(len(p.inputs)))
     names = "".join(f"a{k}, " for k in range(len(p.attrs)))
-    attrs = f"_attrs(({names}))"
+    attrs = f"dict(zip(primitive.attrs, ({names})))"
     call = f"primitive, ({xs}), {attrs}"
     if p.list_input:
         yield "def apply(primitive, args, attrs):"
@@ -87,7 +87,7 @@ def apply_source(p: Primitive) -> Iterator[str]:
         yield f"if more or named: {every or '_, '}= primitive.placed(({every}*more), named)"
         for k, default in enumerate(p.attrs.values(), len(p.inputs)):
             if default is REQUIRED:
-                yield f"if a{k - len(p.inputs)} is REQUIRED: raise _call_error({k})"
+                yield f"if a{k - len(p.inputs)} is REQUIRED: raise primitive.call_error({k})"
     for k, n in enumerate(p.inputs):
         if n == p.list_input:
             yield f"if any(map(is_foreign, x{k})): return other_engine({call})"
@@ -98,7 +98,7 @@ def apply_source(p: Primitive) -> Iterator[str]:
             yield f"elif x{k}.__class__ is ndarray or x{k}.__class__ is float: d{k} = x{k}; e{k} = None"
             yield f"elif isinstance(x{k}, Tensor): d{k} = x{k}._data; e{k} = x{k}._node"
             yield f"elif isinstance(x{k}, Value): return other_engine({call})"
-            yield f"elif x{k} is REQUIRED: raise _call_error({k})"
+            yield f"elif x{k} is REQUIRED: raise primitive.call_error({k})"
             yield f"else: d{k} = plain(x{k}); e{k} = None"
     arrays = [f"{_star(p, k)}d{k}" for k in range(len(p.inputs))]
     arrays += [f"{name}=a{k}" if p.list_input else f"a{k}" for k, name in enumerate(p.attrs)]
@@ -331,8 +331,6 @@ def _compile(lines: Iterable[str], name: str, namespace: ByName, primitive: Prim
         {name: value for name, value in names.items() if name[:2] != "__"},
         primitive=primitive,
         _kernel=kernel,
-        _call_error=primitive.call_error,
-        _attrs=lambda values: dict(zip(primitive.attrs, values, strict=True)),
         _unbroadcast=unbroadcast if graph else sum_to,
         __minigrad_ops__=True,  # an error in it is told with the user's line
     )

@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 from ..errors import DTypeError, describe, refusal
-from ..viz.adapters.of_grad_fn import Walk
+from ..viz.adapters.of_grad_fn import walk_order
 from ..viz.adapters.torch_facts import (
     inputs_of,
     is_hooked,
@@ -91,12 +91,12 @@ class TorchGraph:
     """The graph below an output."""
 
     def __init__(self, output: Any, end: str) -> None:
-        walk = Walk([_node_of(output)])
-        self.nodes = {fn: TorchNode(fn, -k) for k, fn in enumerate(walk.order)}
+        order = walk_order([_node_of(output)])
+        self.nodes = {fn: TorchNode(fn, -k) for k, fn in enumerate(order)}
         for fn, node in self.nodes.items():
-            node.next_functions = tuple((self.nodes.get(to), k) for to, k in walk.next(fn))
+            node.next_functions = tuple((self.nodes.get(to), k) for to, k in fn.next_functions)
         self.output, self.end = output, end
-        self.root, self.all = self.nodes[walk.order[0]], [*self.nodes.values()]
+        self.root, self.all = self.nodes[order[0]], [*self.nodes.values()]
         self.leaves = {id(fn.variable): fn for fn in self.nodes if hasattr(fn, "variable")}
 
     def place(self, x: Any) -> tuple[TorchNode, int] | None:

@@ -29,7 +29,7 @@ from ..static.backward.grad_ops import Plan, plan_of
 from ..static.backward.passes import rename_writers
 from ..static.program import operator as static_operator
 from ..static.program.operator import bind_slots, check_operator, op_info, several, slots_of
-from ..static.run.kernels import refused, run_grad_op, run_kernel
+from ..static.run.kernels import refused, run_op
 
 Slots = dict[str, list[str]]
 Given = Mapping[str, str | Sequence[str]]
@@ -51,11 +51,6 @@ class Scope(dict[str, Any]):
         if self.parent is None:
             raise KeyError(name)
         return self.parent[name]
-
-
-def names(slots: Mapping[str, Iterable[str]]) -> list[str]:
-    """All names in a map of slots, in order."""
-    return [name for listed in slots.values() for name in listed]
 
 
 # -- operators ---------------------------------------------------------------------------------
@@ -92,7 +87,9 @@ class Operator(static_operator.Operator):
 
     def _begin(self, type: str, attrs: Mapping[str, Any] | None = None) -> None:
         """What every operator has besides its slots, the user's line among it."""
-        self.type, self.attrs, self.role = type, dict(attrs or {}), "forward"
+        self.type = type
+        self.attrs = dict(attrs or {})
+        self.role = "forward"
         self.forward_op = self.copy_of = self._reads = None
         frame = user_frame(3)
         self.code, self.lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
@@ -105,25 +102,10 @@ class Operator(static_operator.Operator):
         """
         slots = {s: [read(scope, n, self) for n in listed] for s, listed in self.inputs.items()}
         try:
-            for slot, values in self._compute(slots).items():
-                if len(values) != len(self.outputs[slot]):
-                    raise ValueError(f"{len(values)} values for {len(self.outputs[slot])} names")
-                for name, value in zip(self.outputs[slot], values, strict=True):
-                    write(scope, name, value)
+            for name, value in run_op(self, op_info(self.type), slots):
+                write(scope, name, value)
         except (ValueError, TypeError, IndexError, ArithmeticError) as error:
             raise refused(self, slots, error, line=self.source_line) from error
-
-    def _compute(self, slots: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        """From values by input slot to values by output slot: the kernel, or the gradient rules."""
-        info = op_info(self.type)
-        p: Any = info.forward
-        if info.is_grad:
-            asked = {slot for slot, listed in self.outputs.items() if {*listed} - {EMPTY}}
-            return run_grad_op(p, slots, self.attrs, asked)
-        values = run_kernel(p, slots, self.attrs)
-        return dict(
-            zip(p.outputs, [values] if p.list_output else [[v] for v in values], strict=True)
-        )
 
 
 def read(scope: Any, name: str, reader: Any = "") -> Any:
@@ -165,7 +147,7 @@ class NetOp(Operator):
                 what = f"a net holds operators and nets, not {describe(op)}"
                 raise wrong(what, 'NetOp([Operator("exp", {"x": "a"}, {"out": "b"})])')
         self.leaving = None if outputs is None else list(outputs)
-        written = {n for _, op in places(self) for n in names(op.outputs)}
+        written = {n for op in operators(self) for n in op.output_names}
         for n in self.leaving or ():
             if n not in written:
                 hint = did_you_mean(n, written)
@@ -175,9 +157,9 @@ class NetOp(Operator):
     def inputs(self) -> Slots:  # type: ignore[override]
         """What the net reads and nobody in it has written before."""
         written, needed = {EMPTY}, dict[str, None]()
-        for _, op in places(self):
-            needed |= {name: None for name in names(op.inputs) if name not in written}
-            written |= set(names(op.outputs))
+        for op in operators(self):
+            needed |= {name: None for name in op.input_names if name not in written}
+            written |= set(op.output_names)
         return {"x": list(needed)}
 
     @property
@@ -185,15 +167,15 @@ class NetOp(Operator):
         """What the net writes: names that leave it, and names that stay inside."""
         written: dict[str, None] = {}
         inside: set[str] = set()
-        for _, op in places(self):
-            written |= dict.fromkeys(n for n in names(op.outputs) if n != EMPTY)
-            inside |= {*names(op.inputs), *op.outputs.get("scopes", ())}
+        for op in operators(self):
+            written |= dict.fromkeys(n for n in op.output_names if n != EMPTY)
+            inside |= {*op.input_names, *op.outputs.get("scopes", ())}
         out = [n for n in written if n not in inside] if self.leaving is None else self.leaving
         return {"out": out, "inner": [n for n in written if n not in set(out)]}
 
     def run(self, scope: Any) -> None:
         """Run every operator in order, those of nets inside included."""
-        for _, op in places(self):
+        for op in operators(self):
             op.run(scope)
 
     def __repr__(self) -> str:
@@ -201,13 +183,13 @@ class NetOp(Operator):
         return "\n    ".join([f"{self.type}:", *lines])
 
 
-def places(net: NetOp) -> Iterator[tuple[NetOp, Operator]]:
-    """(the net it stands in, operator) for every operator that computes, in order."""
+def operators(net: NetOp) -> Iterator[Operator]:
+    """Every operator that computes, in order, those of nets inside included."""
     for op in net.ops:
         if isinstance(op, NetOp):
-            yield from places(op)
+            yield from operators(op)
         else:
-            yield net, op
+            yield op
 
 
 class RnnOp(Operator):
@@ -238,16 +220,16 @@ class RnnOp(Operator):
         last: Mapping[str, str] | None = None,
     ) -> None:
         self._begin("rnn")
-        stepnet = stepnet if isinstance(stepnet, NetOp) else NetOp([stepnet], "step")
-        self.stepnet = stepnet
-        self.sequences, self.stacked, self.last = dict(sequences), dict(outputs), dict(last or {})
+        self.stepnet = stepnet if isinstance(stepnet, NetOp) else NetOp([stepnet], "step")
+        self.sequences = dict(sequences)
+        self.stacked = dict(outputs)
+        self.last = dict(last or {})
         self.starts = {pre: start for pre, (_, start) in memories.items()}
         self.memories = tuple((pre, now) for pre, (now, _) in memories.items())
-        reads = stepnet.inputs["x"]
-        writes = [n for _, op in places(stepnet) for n in names(op.outputs)]
+        reads = self.stepnet.input_names
         nows = [now for _, now in self.memories]
         self._check("reads", (*self.sequences, *self.starts), reads)
-        self._check("writes", (*nows, *self.stacked), writes)
+        self._check("writes", (*nows, *self.stacked), self.stepnet.output_names)
         self._check("carries on", self.last, nows)
         if not self.sequences:
             what = "an RnnOp needs a sequence: its length is the number of steps"
@@ -315,8 +297,8 @@ class RnnGradOp(Operator):
         self.inputs = {slot: list(rnn.inputs[slot]) for slot in ("x", "start", "shared")}
         self.inputs["scopes"] = list(rnn.outputs["scopes"])
         for slot in ("out", "last"):
-            self.inputs[slot + "_grad"] = [name + GRAD for name in rnn.outputs[slot]]
-        written = {n for _, op in places(stepnet) for n in names(op.outputs)}
+            self.inputs[slot + "_grad"] = grads(rnn.outputs[slot])
+        written = stepnet.output_names
         given = {**rnn.sequences, **{name: name for name in rnn.inputs["shared"]}}
         made = {n: v + GRAD if n + GRAD in written else EMPTY for n, v in given.items()}
         self.outputs = {
@@ -327,17 +309,20 @@ class RnnGradOp(Operator):
 
     def run(self, scope: Any) -> None:
         """Walk the steps backwards."""
-        rnn, steps = self.rnn, read(scope, self.inputs["scopes"][0], self)
+        rnn = self.rnn
+        steps = read(scope, self.inputs["scopes"][0], self)
 
-        def values(slot: str) -> list[Any]:
-            return [read(scope, name, self) for name in self.inputs[slot]]
-
-        from_outside = dict(zip(rnn.stacked, values("out_grad"), strict=True))
-        ends = dict(zip(rnn.last, values("last_grad"), strict=True))
-        state = dict(zip(rnn.starts, map(_zeros, values("start")), strict=True))
-        state = {pre: ends.pop(now, state[pre]) for pre, now in rnn.memories}  # each end once
-        total = dict(zip(rnn.inputs["shared"], map(_zeros, values("shared")), strict=True))
-        elements = dict(zip(rnn.sequences, map(_zeros, values("x")), strict=True))
+        values = {
+            slot: [read(scope, name, self) for name in listed]
+            for slot, listed in self.inputs.items()
+            if slot != "scopes"
+        }
+        from_outside = dict(zip(rnn.stacked, values["out_grad"], strict=True))
+        ends = dict(zip(rnn.last, values["last_grad"], strict=True))
+        starts = zip(rnn.memories, values["start"], strict=True)
+        state = {pre: ends.pop(now, _zeros(v)) for (pre, now), v in starts}  # each end once
+        total = dict(zip(rnn.inputs["shared"], map(_zeros, values["shared"]), strict=True))
+        elements = dict(zip(rnn.sequences, map(_zeros, values["x"]), strict=True))
         for t in reversed(range(len(steps))):
             step = steps[t]
             for name, seed in self.seeds.items():
@@ -407,10 +392,7 @@ def build_grad_op(op: Operator) -> Operator:
     copied = copied_inputs(op)  # 2
     reads, writes = added_gradients(op)  # 3
     grad_op = Operator(kind, {**copied, **reads}, writes, op.attrs)  # 4
-    grad_op.at(op).forward_op = op
-    plan = _plan(op)  # of the other slots the shape is enough
-    needed = {slot for slot, value, _ in plan.operands if value} | set(plan.results)
-    grad_op.reads = tuple(n for slot, listed in copied.items() if slot in needed for n in listed)
+    grad_op.at(op).forward_op, grad_op.role = op, "backward"
     return grad_op
 
 
@@ -469,8 +451,8 @@ def differentiate(op: Operator, no_grad: set[str], seeds: list[str]) -> tuple[Op
     backward = net.ops[0] if len(net.ops) == 1 else net
     backward.forward = op
     if isinstance(backward, NetOp):
-        written = {n for _, inner in places(backward) for n in names(inner.outputs)}
-        backward.leaving = [n for n in dict.fromkeys(grads(names(op.inputs))) if n in written]
+        written = set(backward.output_names)
+        backward.leaving = [n for n in dict.fromkeys(grads(op.input_names)) if n in written]
     return backward, renamed
 
 
@@ -480,41 +462,41 @@ def mirror(op: Operator, no_grad: set[str], known: set[str]) -> Operator:
         return grad_or_nop(op, no_grad, known)
     net = NetOp([mirror(each, no_grad, known) for each in reversed(op.ops)], op.type + "_grad")
     net.forward_op = op
-    if not any(True for _ in places(net)):  # a net of NOPs is a NOP
+    if not list(operators(net)):  # a net of NOPs is a NOP
         net.ops.clear()
     return net
 
 
 def grad_or_nop(op: Operator, no_grad: set[str], known: set[str]) -> Operator:
     """The grad op, or the NOP if nothing is wanted of it or nothing arrives."""
-    p = None if isinstance(op, RnnOp) else op_info(op.type).forward
-    slots = op.inputs if p is None else {s: op.inputs[s] for s in op.inputs if s in p.rules}
-    reached = any(n + GRAD in known for n in names(op.outputs))
-    if no_grad.issuperset(names(slots)) or not reached:
+    slots: Any = op.inputs if isinstance(op, RnnOp) else op_info(op.type).forward.rules
+    wanted = {n for slot, listed in op.inputs.items() if slot in slots for n in listed}
+    reached = any(n + GRAD in known for n in op.output_names)
+    if wanted <= no_grad or not reached:
         nop = NetOp([], "nop")
         nop.forward_op = op
         return nop
     grad_op = rnn_grad_op(op, no_grad) if isinstance(op, RnnOp) else build_grad_op(op)
     for listed in grad_op.outputs.values():
         listed[:] = [EMPTY if n.removesuffix(GRAD) in no_grad else n for n in listed]
-    known.update(n for n in names(grad_op.outputs) if n != EMPTY)
+    known.update(grad_op.output_names)
     return grad_op
 
 
 def fill_zeros(net: NetOp, seeds: Iterable[str]) -> None:
     """A gradient that is read and that nobody makes: zeros, ``v@ZERO``, right before its reader."""
     known = set(seeds)
-    before: dict[int, list[Operator]] = {}
-    for _, op in places(net):
+    around: dict[int, list[Operator]] = {}
+    for op in operators(net):
         for slot in (s for s in op.inputs if s.endswith("_grad")):
             for k, name in enumerate(op.inputs[slot]):
                 if name not in known:
                     v = name.removesuffix(GRAD)
                     op.inputs[slot][k] = v + ZERO
                     fill = Operator("fill_zeros_like", {"x": v}, {"out": v + ZERO})
-                    before.setdefault(id(op), []).append(fill)
-        known.update(names(op.outputs))
-    insert(net, before, {})
+                    around.setdefault(id(op), [op]).insert(-1, fill)
+        known.update(op.output_names)
+    insert(net, around)
 
 
 def add_up(net: NetOp, seeds: Sequence[str]) -> list[str]:
@@ -523,9 +505,9 @@ def add_up(net: NetOp, seeds: Sequence[str]) -> list[str]:
     A seed that the net writes, too, has the first writer outside; returned are the seeds' names.
     """
     renamed = list(seeds)
-    after: dict[int, list[Operator]] = {}
+    around: dict[int, list[Operator]] = {}
     writers: dict[str, list[Any]] = {name: [(None, renamed, k)] for k, name in enumerate(renamed)}
-    for _, op in places(net):
+    for op in operators(net):
         for listed in op.outputs.values():
             for k, name in enumerate(listed):
                 writers.setdefault(name, []).append((op, listed, k))
@@ -533,25 +515,25 @@ def add_up(net: NetOp, seeds: Sequence[str]) -> list[str]:
         if name == EMPTY or len(sites) == 1:
             continue
         added = Operator("sum", {"x": rename_writers(name, sites)}, {"out": name})
-        after.setdefault(id(sites[-1][0]), []).append(added)
-    insert(net, {}, after)
+        last = sites[-1][0]
+        around.setdefault(id(last), [last]).append(added)
+    insert(net, around)
     return renamed
 
 
-def insert(net: NetOp, before: dict[int, list[Operator]], after: dict[int, list[Operator]]) -> None:
-    """Put operators before and after others, each into the net where the other one stands."""
-    ops, net.ops = net.ops, []
-    for op in ops:
-        net.ops += [*before.get(id(op), ()), op, *after.get(id(op), ())]
+def insert(net: NetOp, around: dict[int, list[Operator]]) -> None:
+    """Put operators around others, each into the net where the other one stands; ``around``: id → all of them."""
+    net.ops = [each for op in net.ops for each in around.get(id(op), [op])]
+    for op in net.ops:
         if isinstance(op, NetOp):
-            insert(op, before, after)
+            insert(op, around)
 
 
 def refuse_second_values(op: Operator) -> None:
     """A grad op may need the first value of a name: nobody may write it again."""
-    writer: dict[str, Any] = dict.fromkeys(names(op.inputs))
-    for _, at in places(NetOp([op])):
-        for name in names(at.outputs):
+    writer: dict[str, Any] = dict.fromkeys(op.input_names)
+    for at in operators(NetOp([op])):
+        for name in at.output_names:
             if name in writer:
                 first = f"written by {writer[name]}" if writer[name] else f"an input of {op.type}"
                 raise ProgramError(
@@ -571,8 +553,8 @@ def leaving(op: Operator) -> list[str]:
 def all_names(op: Operator) -> set[str]:
     """Every name an operator and the nets inside it use."""
     known: set[str] = set()
-    for _, at in places(NetOp([op])):
-        known |= {*names(at.inputs), *names(at.outputs)}
+    for at in operators(NetOp([op])):
+        known |= {*at.input_names, *at.output_names}
         known |= all_names(at.stepnet) if isinstance(at, RnnOp) else set()
     return known
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -239,14 +239,14 @@ class Dropout(Module):
 def _moving_seed(program: Any, first: int) -> Any:
     """A persistable whole number that every run of the program makes one larger."""
     seed = program.add_persistable(program.unique_name("seed"), np.array(first), trainable=False)
-    program.current_block().append_op(
-        "sgd",
-        inputs={"param": [seed.name]},
-        outputs={"param_out": [seed.name]},
-        attrs={"grad": -1, "learning_rate": 1},
-        role="optimize",
-    )
+    _descend(program.current_block(), seed, {"grad": -1, "learning_rate": 1})
     return seed
+
+
+def _descend(block: Any, value: Any, attrs: Mapping[str, Any], **inputs: Any) -> None:
+    """``value = value - learning_rate * grad`` in every run: the update of plain gradient descent."""
+    slots = {"param": value, **inputs}
+    block.append_op("sgd", slots, {"param_out": value}, attrs, role="optimize")
 
 
 class Sequential(Module):
@@ -516,14 +516,9 @@ class BatchNorm(Module):
 
 
 def _move_towards(running: Any, new: Any, share: float) -> None:
-    """``running = running - share * (running - new)``: the update of plain gradient descent."""
+    """``running = running - share * (running - new)``."""
     gap = ops.sub(running, new)
-    gap.block.append_op(
-        "sgd",
-        inputs={"param": [running.name], "grad": [gap.name]},
-        outputs={"param_out": [running.name]},
-        attrs={"learning_rate": share},
-    )
+    _descend(gap.block, running, {"learning_rate": share}, grad=gap)
 
 
 class Recurrent(Module):
@@ -599,7 +594,8 @@ class Recurrent(Module):
         if state is None:
             return [None] * count
         parts = list(state) if isinstance(state, list | tuple) else [state]
-        wanted = (*((count,) if count > 1 else ()), x.shape[1], self.hidden)
+        one = (x.shape[1], self.hidden)
+        wanted = (count, *one) if count > 1 else one
         if len(parts) != self.states or any(tuple(np.shape(s)) != wanted for s in parts):
             shown = ", ".join(map(describe, parts))
             raise refusal(

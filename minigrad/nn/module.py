@@ -81,7 +81,7 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if "_named" not in self.__dict__:
             self._name_tensors()
-        program = _program_of(args) or _program_of(kwargs.values())
+        program = _program_of([*args, *kwargs.values()])
         try:
             if program is None:
                 return self.forward(*args, **kwargs)
@@ -93,18 +93,17 @@ class Module:
 
     def _append_to(self, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Forward in a Program, where every Tensor of the module is a Variable."""
-        variables = {id(at): _variable(program, path, at) for path, at in self.named_tensors()}
         places = [
-            (_slots(path, home), key, at)
+            (_slots(path, home), key, at, _variable(program, path, at))
             for path, home, key, at in self._places()
             if isinstance(at, Tensor)
         ]
         try:
-            for slots, key, at in places:  # in a Program, self.weight is a Variable
-                slots[key] = variables[id(at)]
+            for slots, key, _, variable in places:  # in a Program, self.weight is a Variable
+                slots[key] = variable
             return self.forward(*args, **kwargs)
         finally:
-            for slots, key, at in places:
+            for slots, key, at, _ in places:
                 slots[key] = at
 
     def __getattr__(self, name: str) -> Any:

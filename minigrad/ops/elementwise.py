@@ -85,7 +85,9 @@ def safe_div(x, y):
     """Quotient, and 0 where ``y`` is 0: slopes of lengths, which have none at 0."""
     dtype = np.result_type(x, y, np.float16)
     y = np.asarray(y, dtype)
-    return np.where(y == 0, dtype.type(0), np.divide(x, np.where(y == 0, dtype.type(1), y)))
+    zero = np.equal(y, 0)
+    quotient = np.divide(x, np.where(zero, dtype.type(1), y))
+    return np.where(zero, dtype.type(0), quotient)
 
 
 safe_div.grad(
@@ -341,7 +343,9 @@ def pow_slope(x, y):
     """``y * x ** (y - 1)``, and 0 where y is 0."""
     x = _base(x)
     if isinstance(y, int | float):
-        return 2 * x if y == 2 else y * x ** (y - 1) if y else np.zeros(np.shape(x), x.dtype)
+        if not y:
+            return np.zeros(np.shape(x), x.dtype)
+        return 2 * x if y == 2 else y * x ** (y - 1)
     constant = np.equal(y, 0)
     return np.multiply(y, x ** np.where(constant, 1, np.subtract(y, 1)))
 

@@ -294,6 +294,11 @@ def _selected(inputs, attrs):
     return [((-1, *shape[1:]), dtype)]
 
 
+def _spread(inputs, attrs):
+    (mask, _), (rows, dtype) = inputs["mask"][0], inputs["x"][0]
+    return [(mask + rows[1:], dtype)]
+
+
 def _merged(inputs, attrs):
     (mask, _), (yes, dtype), (_no, other) = (inputs[s][0] for s in ("mask", "yes", "no"))
     return [((mask[0], *yes[1:]), np.result_type(dtype, other))]
@@ -315,10 +320,7 @@ def select_rows(x, mask):
     return x[mask]
 
 
-@primitive(
-    nondiff=("mask",),
-    infer=lambda inputs, attrs: [(inputs["mask"][0][0] + inputs["x"][0][0][1:], inputs["x"][0][1])],
-)
+@primitive(nondiff=("mask",), infer=_spread)
 def spread_rows(x, mask):
     """Rows put where the mask holds, zeros elsewhere: the gradient of `select_rows`."""
     mask, x = np.asarray(mask), np.asarray(x)

@@ -139,7 +139,8 @@ def pad(x, *, pad_width, value=0.0):
     """
     x = np.asarray(x)
     pairs = border(pad_width, x.ndim)
-    out = np.full([n + a + b for n, (a, b) in zip(x.shape, pairs, strict=True)], value, x.dtype)
+    shape = [n + a + b for n, (a, b) in zip(x.shape, pairs, strict=True)]
+    out = np.full(shape, value, x.dtype)
     out[_inside(x.shape, pairs)] = x
     return out
 
@@ -149,7 +150,8 @@ def crop(x, *, pad_width):
     """Cut the border off again: the gradient of `pad`."""
     x = np.asarray(x)
     pairs = border(pad_width, x.ndim)
-    return x[_inside([n - a - b for n, (a, b) in zip(x.shape, pairs, strict=True)], pairs)]
+    shape = [n - a - b for n, (a, b) in zip(x.shape, pairs, strict=True)]
+    return x[_inside(shape, pairs)]
 
 
 pad.grad(x=(crop, "out_grad, pad_width"))

@@ -76,8 +76,6 @@ def matmul_tn(x, y, *, shape):
         few = shape[0] * shape[1] <= FEW  # dot writes zeros before it writes the product
         return x.T.dot(y) if few else np.matmul(x.T, y)
     if len(shape) == 1:
-        if x.ndim == 1:
-            return x * y
         return np.matmul(y.reshape(-1), x.reshape(y.size, x.shape[-1]))
     if x.ndim == 1:
         return sum_to(x[:, None] * y[..., None, :], tuple(shape))
@@ -433,15 +431,10 @@ def explicit(subscripts, ranks):
     """The letters of each operand and of the output; ellipsis and implied output written out."""
     left, arrow, out = subscripts.replace(" ", "").partition("->")
     terms = left.split(",")
+    unnamed = [r - len(t) + 3 if "..." in t else 0 for t, r in zip(terms, ranks, strict=True)]
     free = [c for c in ascii_letters if c not in subscripts]
-    counts = [
-        r - len(t.replace("...", "")) for t, r in zip(terms, ranks, strict=True) if "..." in t
-    ]
-    dots = "".join(free[: max(counts, default=0)])
-    terms = [
-        t.replace("...", dots[len(dots) - (r - len(t) + 3) :]) if "..." in t else t
-        for t, r in zip(terms, ranks, strict=True)
-    ]
+    dots = "".join(free[: max(unnamed)])
+    terms = [t.replace("...", dots[len(dots) - n :]) for t, n in zip(terms, unnamed, strict=True)]
     if arrow:
         return terms, out.replace("...", dots)
     letters = [c for t in terms for c in t if c not in dots]

@@ -26,11 +26,11 @@ def reduced_axes(axis, ndim):
     return () if not ndim and axis in (0, -1) else axis_tuple(axis, ndim)
 
 
-def count_over(shape, axis):
-    """How many elements a reduction of ``shape`` over ``axis`` puts into one."""
-    if axis is None:
-        return math.prod(shape)
-    return math.prod([shape[a] for a in reduced_axes(axis, len(shape))])
+def count_over(shape, axis, correction=0):
+    """How many elements a reduction of ``shape`` puts into one, less ``correction``; NaN if none are left."""
+    sizes = shape if axis is None else [shape[a] for a in reduced_axes(axis, len(shape))]
+    count = math.prod(sizes) - correction
+    return count if count > 0 else np.nan
 
 
 @primitive(infer=shape_attr)
@@ -39,7 +39,9 @@ def expand_reduced(x, *, shape, axis=None, keepdims=False):
     x = np.asarray(x)
     if axis is not None and not keepdims:
         x = np.expand_dims(x, reduced_axes(axis, len(shape)))
-    return np.full(shape, x, x.dtype)
+    out = np.empty(shape, x.dtype)
+    out[...] = x
+    return out
 
 
 # -- sums and means ------------------------------------------------------------------------
@@ -69,13 +71,13 @@ def mean(x, *, axis=None, keepdims=False):
     tensor([3., 5.])
     """
     x = np.asarray(x)
-    count = x.size if axis is None else count_over(x.shape, axis)
+    count = count_over(x.shape, axis)
     if x.dtype.kind in "iub":  # as in NumPy: sums of large whole numbers would wrap around
         x = x.astype(np.float64)
     elif x.dtype == np.float16:  # and those of many halves overflow
         total = np.add.reduce(x.astype(np.float32), axis=axis, keepdims=keepdims)
-        return (total / (count or np.nan)).astype(np.float16)
-    return np.add.reduce(x, axis=axis, keepdims=keepdims) / (count or np.nan)
+        return (total / count).astype(np.float16)
+    return np.add.reduce(x, axis=axis, keepdims=keepdims) / count
 
 
 mean.grad(
@@ -89,8 +91,7 @@ mean.primitive.formula(x="g / n")
 @primitive
 def over_count(x, *, shape, axis=None, correction=0):
     """``x`` divided by the number of elements of ``shape`` along axes, less ``correction``."""
-    count = count_over(shape, axis) - correction
-    return np.true_divide(x, count if count > 0 else np.nan)
+    return np.true_divide(x, count_over(shape, axis, correction))
 
 
 over_count.grad(x=(over_count, "out_grad, shape, axis, correction", "g / (n - correction)"))
@@ -265,9 +266,8 @@ def shift(x, *, axis, by, fill=0):
     x = np.asarray(x)
     out = np.full(x.shape, fill, x.dtype)
     into, source = [slice(None)] * x.ndim, [slice(None)] * x.ndim
-    into[axis], source[axis] = (
-        (slice(1, None), slice(-1)) if by > 0 else (slice(-1), slice(1, None))
-    )
+    later, earlier = slice(1, None), slice(-1)
+    into[axis], source[axis] = (later, earlier) if by > 0 else (earlier, later)
     out[tuple(into)] = x[tuple(source)]
     return out
 
@@ -279,7 +279,7 @@ shift.primitive.formula(x="shift(g, axis, -by)")
 @primitive
 def recurrence(a, b, *, axis, reverse=False):
     """``s[i] = b[i] + a[i] * s[i-1]`` along an axis; from the end if ``reverse``."""
-    rows_a, rows_b = np.moveaxis(np.asarray(a), axis, 0), np.moveaxis(np.asarray(b), axis, 0)
+    rows_a, rows_b = (np.moveaxis(np.asarray(value), axis, 0) for value in (a, b))
     out = np.empty(np.shape(b), np.result_type(a, b))
     rows, state = np.moveaxis(out, axis, 0), 0
     for i in range(len(rows))[:: -1 if reverse else 1]:
@@ -320,12 +320,12 @@ def var(x, *, axis=None, correction=0, keepdims=False):
     return _variance(np.asarray(x), axis, correction, keepdims)
 
 
-var.grad(
-    x=lambda x, out_grad, x_shape, axis, correction, keepdims: (
-        expand_reduced(over_count(2 * out_grad, x_shape, axis, correction), x_shape, axis, keepdims)
-        * center(x, axis=axis)
-    )
-)
+def _var_rule(x, out_grad, x_shape, axis, correction, keepdims):
+    share = over_count(2 * out_grad, x_shape, axis, correction)
+    return expand_reduced(share, x_shape, axis, keepdims) * center(x, axis)
+
+
+var.grad(x=_var_rule)
 var.primitive.formula(x="2 * g * (x - mean(x)) / (n - correction)")
 
 
@@ -341,11 +341,8 @@ def std(x, *, axis=None, correction=0, keepdims=False):
 
 
 std.grad(
-    x=lambda x, out, out_grad, x_shape, axis, correction, keepdims: (
-        expand_reduced(
-            over_count(safe_div(out_grad, out), x_shape, axis, correction), x_shape, axis, keepdims
-        )
-        * center(x, axis=axis)
+    x=lambda x, out, out_grad, x_shape, axis, correction, keepdims: _var_rule(
+        x, safe_div(out_grad, 2 * out), x_shape, axis, correction, keepdims
     )
 )
 std.primitive.formula(x="g * (x - mean(x)) / (out * (n - correction))")
@@ -356,8 +353,7 @@ def _variance(x, axis, correction, keepdims):
         return _variance(x.astype(np.float32), axis, correction, keepdims).astype(np.float16)
     centered = center(x, axis=axis)
     squares = np.add.reduce(centered * centered, axis=axis, keepdims=keepdims)
-    count = count_over(x.shape, axis) - correction
-    return squares / (count if count > 0 else np.nan)
+    return squares / count_over(x.shape, axis, correction)
 
 
 @primitive(type="l2_norm")

@@ -78,10 +78,8 @@ def windows(kernel, count, stride, dilation=(1, 1)):
     for i, j in np.ndindex(*kernel):
         starts = i * dilation[0], j * dilation[1]
         steps = zip(starts, stride, count, strict=True)
-        yield (
-            (i, j),
-            (slice(None), slice(None), *[slice(a, a + s * (n - 1) + 1, s) for a, s, n in steps]),
-        )
+        places = [slice(a, a + s * (n - 1) + 1, s) for a, s, n in steps]
+        yield (i, j), (slice(None), slice(None), *places)
 
 
 # -- convolutions --------------------------------------------------------------------------

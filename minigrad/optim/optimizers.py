@@ -440,9 +440,8 @@ class Optimizer:
         self.parameters: list[Tensor] = []
         self.param_groups: list[dict[str, Any]] = []
         self.state: dict[Tensor, list[Array]] = {}  # what is remembered, slot by slot
-        is_grouped = isinstance(parameters, list | tuple) and any(
-            isinstance(g, dict) for g in parameters
-        )
+        listed = parameters if isinstance(parameters, list | tuple) else []
+        is_grouped = any(isinstance(group, dict) for group in listed)
         for group in parameters if is_grouped else [{"params": parameters}]:
             self.add_param_group(group)
 

@@ -6,9 +6,9 @@ next one but the graph, and everything is loaded on first use.
     picture         `draw` and what it returns
     graph/          the graph; values as short text; the one table of looks
     adapters/       objects → graph: what an object can do decides which adapter draws it
-    fold/           graph → smaller graph: what is large is drawn small, and opens
+    fold            graph → smaller graph: what is large is drawn small, and opens
     render/         graph → DOT, SVG, words, a page
-    player/         graph → events → frames: `play`
+    player          graph → events → frames: `play`
     browser/        what of pictures and players runs in the browser
 
 To change how a node looks, change its row in `graph/style.py`; what it says, in `adapters/inside.py`.
@@ -24,7 +24,7 @@ _PLACES = {
     "Picture": "picture",
     "graph_of": "picture",
     "watch": "adapters.watching",
-    "play": "player.player",
+    "play": "player",
     "Graph": "graph.graph",
 }
 __all__ = sorted(_PLACES)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ..atomic import gc_paused, replacing
 from .adapters.names import Names, caller_variables
-from .fold.fold import View, found_ops
+from .fold import View, found_ops
 from .graph.graph import Graph
 from .render import layout
 from .render.dot import estimated_width, to_dot
@@ -27,16 +27,11 @@ _NO_DOUBT, _NO_HOPE = 0.7, 1.15
 
 
 class Layout(NamedTuple):
-    """A graph, and what Graphviz drew of it: None if it could not."""
+    """A graph, what Graphviz drew of it, None if it could not, and how wide that is, in points."""
 
     graph: Graph
     drawn: bytes | None
-
-
-def _width_of(drawn: bytes | None) -> float:
-    """Points; endless without a drawing."""
-    found = re.search(rb'<svg width="([\d.]+)pt"', drawn or b"")
-    return float(found[1]) if found else math.inf
+    width: float = math.inf
 
 
 class Picture:
@@ -72,25 +67,29 @@ class Picture:
     def _dot(self, **options: Any) -> str:
         return to_dot(self.graph, legend=self.legend, **options)
 
+    def _drawn(self, graph: Graph) -> Layout:
+        drawn = layout.layout(to_dot(graph, legend=self.legend))
+        size = re.search(rb'<svg width="([\d.]+)pt"', drawn or b"")
+        return Layout(graph, drawn, float(size[1]) if size else math.inf)
+
     @functools.cached_property
     def _layout(self) -> Layout:
         """A drawing that is no wider than a page: the graph is folded more and more until it is; the
         narrowest one where none is.
         """
-        tried: list[tuple[float, int, Layout]] = []
+        tried: list[tuple[int, Layout]] = []
         while True:
-            graph, drawn, final = self.view.graph, None, self._surely_fits()
-            if final or estimated_width(graph) < _NO_HOPE * WIDEST:
-                drawn = layout.layout(to_dot(graph, legend=self.legend))
-            if final or _width_of(drawn) <= WIDEST or not layout.available():
-                return Layout(graph, drawn)
-            tried.append((_width_of(drawn), self.view.most, Layout(graph, drawn)))
+            graph, final = self.view.graph, self._surely_fits()
+            hopeless = not final and estimated_width(graph) >= _NO_HOPE * WIDEST
+            drawing = Layout(graph, None) if hopeless else self._drawn(graph)
+            if final or drawing.width <= WIDEST or not layout.available():
+                return drawing
+            tried.append((self.view.most, drawing))
             if not self.view.tighten():
                 break
-        _, most, best = min(reversed(tried), key=lambda each: each[0])
-        self.view.most, self.view.graph = most, best.graph
-        drawn = best.drawn or layout.layout(to_dot(best.graph, legend=self.legend))
-        return Layout(best.graph, drawn)
+        self.view.most, best = min(reversed(tried), key=lambda each: each[1].width)
+        self.view.graph = best.graph
+        return best if best.drawn else self._drawn(best.graph)
 
     @property
     def graphviz(self) -> Any:
@@ -113,10 +112,9 @@ class Picture:
     @property
     def png(self) -> bytes | None:
         """The drawing as pixels, transparent: fewer for a drawing that would be too large."""
-        head = (self.svg or "")[:1000]
-        sizes = [int(n) for n in re.findall(r'(?:width|height)="(\d+)pt"', head)]
-        dpi = min(96, int(72 * math.sqrt(_MOST_PIXELS / math.prod(sizes or [1]))))
-        return layout.layout(self._dot(dpi=max(8, dpi)), "png")
+        sizes = re.findall(r'(?:width|height)="(\d+)pt"', (self.svg or "")[:1000])
+        dpi = int(72 * math.sqrt(_MOST_PIXELS / math.prod(map(int, sizes))))
+        return layout.layout(self._dot(dpi=max(8, min(96, dpi))), "png")
 
     def small_png(self) -> bytes | None:
         """Pixels on white paper in few bytes, for viewers that show no SVG; None of a large graph."""
@@ -145,17 +143,18 @@ class Picture:
         `RuntimeError` when there is no layout engine for a drawn one.
         """
         target = Path(path)
-        make = _SAVERS.get(target.suffix.lower())
-        if make is None:
-            raise ValueError(
-                f"cannot save a picture as {target.name!r}: "
-                f"the ending must be one of {', '.join(_SAVERS)}"
-            )
-        made = make(self)
-        if made is None:
-            raise RuntimeError(f"cannot draw {target.name!r}: {_why_not()}")
+        save = _SAVERS.get(target.suffix.lower())
+        if save is None:
+            endings = ", ".join(_SAVERS)
+            what = f"cannot save a picture as {target.name!r}: the ending must be one of {endings}"
+            raise ValueError(what)
+        content = save(self)
+        if content is None:
+            why = "the layout took too long or the graph is too large"
+            why = why if layout.available() else layout.ADVICE
+            raise RuntimeError(f"cannot draw {target.name!r}: {why}")
         with replacing(target) as file:
-            file.write(made if isinstance(made, bytes) else made.encode())
+            file.write(content if isinstance(content, bytes) else content.encode())
         return target
 
     def __repr__(self) -> str:
@@ -186,14 +185,6 @@ class Picture:
     def _drawings(self) -> list[dict[str, Any]]:
         """The drawing, and what its boxes open into."""
         return drawings(self.view, self._svg_of)
-
-
-def _why_not() -> str:
-    return (
-        "the layout took too long or the graph is too large"
-        if layout.available()
-        else layout.ADVICE
-    )
 
 
 _SAVERS: dict[str, Callable[[Picture], str | bytes | None]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from minigrad.viz.player.player import Player
+from minigrad.viz.player import Player
 
 
 class Frame(NamedTuple):

@@ -11,7 +11,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import nn, static
-from minigrad.viz.fold.fold import View
+from minigrad.viz.fold import View
 from minigrad.viz.graph.format import cells
 from minigrad.viz.graph.graph import Graph
 from minigrad.viz.render.html import arrays_of

@@ -9,8 +9,7 @@ from minigrad.viz.adapters.of_program import of_program
 from minigrad.viz.adapters.watching import watch
 from minigrad.viz.graph.graph import Graph, is_op
 from minigrad.viz.picture import Picture, graph_of
-from minigrad.viz.player.events import run_events
-from minigrad.viz.player.player import Player
+from minigrad.viz.player import Player, run_events
 from tests.viz import sample_programs as samples
 from tests.viz.replayed import frame
 

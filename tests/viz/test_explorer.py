@@ -7,6 +7,7 @@ from minigrad.viz import draw
 from minigrad.viz.graph.graph import Graph
 from minigrad.viz.picture import Picture
 from minigrad.viz.render import layout
+from tests.viz.graphs import GRAPHS
 from tests.viz.needs import needs_layout
 from tests.viz.test_view import loop
 
@@ -42,3 +43,11 @@ def test_without_a_layout_engine_there_is_text(monkeypatch):
 
 def test_an_empty_graph_makes_a_page(tmp_path):
     assert "mg-explorer" in Picture(Graph()).save(tmp_path / "a.html").read_text(encoding="utf-8")
+
+
+def test_a_loop_inside_a_loop_opens_one_after_the_other():
+    picture = GRAPHS["program_nested_loops"]()
+    assert "text/html" in picture._repr_mimebundle_()
+    opened = picture._drawings[1:]
+    assert len(opened) > 1
+    assert all(each["svg"] for each in opened)

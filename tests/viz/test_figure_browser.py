@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.viz.picture import Picture
-from minigrad.viz.player.player import play
+from minigrad.viz.player import play
 from tests.viz.graphs import GRAPHS
 from tests.viz.test_hostile_names import NAMES, everywhere
 

@@ -10,7 +10,7 @@ from minigrad import nn
 from minigrad.viz import draw
 from minigrad.viz.adapters.names import Names
 from minigrad.viz.adapters.of_nodes import of_links
-from minigrad.viz.fold.fold import FULL, View
+from minigrad.viz.fold import FULL, View
 from minigrad.viz.graph.graph import Graph, is_op
 from tests.viz import sample_programs as samples
 from tests.viz.linked_nodes import Add, Function, Mul, Square, Variable

@@ -31,6 +31,10 @@ def worker_only(monkeypatch):
     monkeypatch.setattr(layout, "ENGINES", layout.ENGINES[:1])
 
 
+def worker():
+    return layout._WORKERS[os.getpid()]
+
+
 def graph():
     g = Graph(title="y")
     g.edge(g.node("leaf", "x", lines=("0.5",)), g.node("op", "Square"))
@@ -40,16 +44,16 @@ def graph():
 @needs_worker
 def test_one_worker_makes_many_pictures(worker_only):
     layout.layout(SMALL)
-    before = layout._WORKER.process.pid
+    before = worker().pid
     assert all(layout.layout(SMALL) for _ in range(5))
-    assert layout._WORKER.process.pid == before
+    assert worker().pid == before
 
 
 @needs_worker
 def test_a_worker_that_died_is_replaced(worker_only):
     layout.layout(SMALL)
-    layout._WORKER.process.kill()
-    layout._WORKER.process.wait()
+    worker().kill()
+    worker().wait()
     assert layout.layout(SMALL)
 
 
@@ -63,21 +67,21 @@ def test_a_picture_that_takes_too_long_is_given_up_and_the_next_one_works(worker
 @needs_worker
 def test_source_that_is_not_dot_gives_none_and_the_worker_lives_on(worker_only):
     layout.layout(SMALL)
-    before = layout._WORKER.process.pid
+    before = worker().pid
     assert layout.layout("digraph { a -> ") is None
     assert layout.layout(SMALL)
-    assert layout._WORKER.process.pid == before
+    assert worker().pid == before
 
 
 @needs_worker
 def test_a_forked_process_does_not_use_the_worker_of_its_parent(worker_only, monkeypatch):
     layout.layout(SMALL)
-    parents = layout._WORKER.process
-    monkeypatch.setattr(layout._WORKER, "owner", os.getpid() + 1)
+    parents, child = worker(), os.getpid() + 1
+    monkeypatch.setattr(os, "getpid", lambda: child)
     assert layout.layout(SMALL)
-    assert layout._WORKER.process is not parents
+    assert worker() is not parents
     assert parents.poll() is None
-    parents.kill(), parents.wait(), parents.stdin.close(), parents.stdout.close()
+    layout._close()
 
 
 @needs_worker
@@ -93,7 +97,7 @@ def test_every_format_is_what_it_says(form, start):
 def test_the_same_source_gives_the_same_bytes_in_a_fresh_worker(worker_only):
     source = Picture(graph()).dot
     first = layout.layout(source)
-    layout._WORKER.close()
+    layout._close()
     assert layout.layout(source) == first
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from minigrad.viz import draw
 from minigrad.viz.adapters.names import Names
-from minigrad.viz.adapters.of_grad_fn import Walk, forward_name, of_grad_fn
+from minigrad.viz.adapters.of_grad_fn import forward_name, of_grad_fn, walk_order
 from tests.viz.linked_nodes import AccumulateGrad, Tensor, random_tensor, unbind
 from tests.viz.needs import needs_layout
 from tests.viz.svg_facts import centres, overlapping
@@ -190,7 +190,7 @@ def test_the_operation_is_named_after_its_node(class_name, expected):
 @pytest.fixture(scope="module", params=RANDOM)
 def drawn(request):
     root = random_tensor(request.param)
-    return root, Walk([root.grad_fn]).order, of_grad_fn([root], Names())
+    return root, walk_order([root.grad_fn]), of_grad_fn([root], Names())
 
 
 def test_nodes_are_the_nodes_behind_the_root(drawn):

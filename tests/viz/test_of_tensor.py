@@ -10,7 +10,7 @@ import pytest
 import minigrad as mg
 from minigrad.primitives.registry import REGISTRY
 from minigrad.viz.adapters.formula import rule_formula, written
-from minigrad.viz.player.player import Player
+from minigrad.viz.player import Player
 from tests.viz.replayed import frame
 
 

@@ -187,7 +187,7 @@ def test_looking_at_the_pictures_loads_nothing_heavy():
 
 def test_draw_and_watch_are_functions_whatever_was_imported_first():
     code = (
-        "import minigrad.viz.picture, minigrad.viz.adapters.watching, minigrad.viz.player.player; "
+        "import minigrad.viz.picture, minigrad.viz.adapters.watching, minigrad.viz.player; "
         "from minigrad.viz import draw, watch; "
         "print(callable(draw), callable(watch))"
     )

@@ -10,8 +10,7 @@ import pytest
 
 from minigrad.viz.graph.graph import Graph
 from minigrad.viz.picture import Picture
-from minigrad.viz.player.events import Event
-from minigrad.viz.player.player import Player, play
+from minigrad.viz.player import Event, Player, play
 from minigrad.viz.render import layout
 from minigrad.viz.render.html import as_json
 from tests.viz import sample_programs as samples
@@ -91,7 +90,7 @@ def test_playing_loads_widgets_only_when_one_is_shown():
     import subprocess
 
     code = (
-        "import sys; from minigrad.viz.player.player import play;"
+        "import sys; from minigrad.viz.player import play;"
         "from minigrad.viz.graph.graph import Graph; play(Graph());"
         "assert not {'ipywidgets', 'matplotlib'} & set(sys.modules)"
     )
@@ -99,7 +98,7 @@ def test_playing_loads_widgets_only_when_one_is_shown():
 
 
 def test_what_stands_before_a_value_keeps_to_the_rows_of_its_box():
-    from minigrad.viz.player.player import _beside
+    from minigrad.viz.player import _beside
 
     drawn, before = "model.0.weight.grad = [3,4] float64", "model.0.weight.grad = —"
     assert _beside(drawn, before) == [

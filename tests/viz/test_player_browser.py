@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.viz.picture import Picture
-from minigrad.viz.player.player import Player, play
+from minigrad.viz.player import Player, play
 from tests.viz import replayed
 from tests.viz import sample_programs as samples
 from tests.viz.test_player import small_film
@@ -295,7 +295,7 @@ def test_under_the_mouse_a_node_and_its_twin_light_up_without_a_rule_that_slows_
 
 def play_of(program):
     from minigrad.viz.adapters.of_program import of_program
-    from minigrad.viz.player.events import run_events
+    from minigrad.viz.player import run_events
 
     graph = of_program(program)
     return Player(Picture(graph), run_events(graph))

@@ -9,8 +9,7 @@ import minigrad as mg
 from minigrad import static
 from minigrad.viz import draw
 from minigrad.viz.adapters.names import Names
-from minigrad.viz.fold.fold import View
-from minigrad.viz.fold.segments import size_of
+from minigrad.viz.fold import View, size_of
 from minigrad.viz.graph.graph import Graph, is_op
 from minigrad.viz.picture import whole_of
 from minigrad.viz.render import layout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minigrad.viz.player.player import play
+from minigrad.viz.player import play
 from tests.viz import sample_programs as samples
 
 pytestmark = pytest.mark.browser

@@ -15,7 +15,7 @@ import minigrad as mg
 from minigrad import static
 from minigrad.viz.graph.format import LONGEST_LINE, format_value, shorten
 from minigrad.viz.graph.graph import CARRIES, is_op
-from minigrad.viz.player.player import Player
+from minigrad.viz.player import Player
 from tests.static import random_programs
 
 CONTROL = ("while", "cond", "recurrent", "while_grad", "cond_grad", "recurrent_grad")

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...compiler.memory import refusal
 from ...compiler.schedule import Array, Call
+from ..replay import index_arrays
 from .expressions import TYPES, expression, literal, neutral, table
 from .nests import LONGEST_ROW, Element, Place, axes_of, looped, shown
 from .page import Page, Unsayable
@@ -275,26 +276,17 @@ class Calls(Page):
             own: list[Any] = list(np.ogrid[tuple(slice(n) for n in x.view.shape)])
             own[axis] = index
             index = tuple(own)
-        index = index if isinstance(index, tuple) else (index,)
-        parts = [self.place(p) if isinstance(p, Array) else p for p in index]
-        zero = [np.zeros(p.view.shape, int) if isinstance(p, Place) else p for p in parts]
-        at = offsets(x)[tuple(zero)]
+        parts = list(index) if isinstance(index, tuple) else [index]
+        places = {k: self.place(part) for k, part in enumerate(parts) if isinstance(part, Array)}
+        if any(place.view.dtype.kind not in "iu" for place in places.values()):
+            raise Unsayable("a mask chooses how many")
+        shapes = {k: place.view.shape for k, place in places.items()}
+        at, arrays = index_arrays(offsets(x), parts, shapes)
         element = self.chosen(x, at)
-        for k, place in enumerate(parts):
-            if not isinstance(place, Place):
-                continue
-            if place.view.dtype.kind not in "iu":
-                raise Unsayable("a mask chooses how many")
-            behind = [p for p in parts[k:] if p is not None]
-            before = [p for p in parts[:k] if p is not None]
-            axis = x.view.ndim - len(behind) if any(p is Ellipsis for p in before) else len(before)
-            shape = list(x.view.shape)
-            length, shape[axis] = shape[axis], place.view.size
+        for k, axis, which in arrays:
+            place, length = places[k], x.view.shape[axis]
             self.check_range(place, length, call)
-            along = [-1 if a == axis else 1 for a in range(len(shape))]
-            every = np.broadcast_to(offsets(place).reshape(along), shape)
-            own = [*zero[:k], np.arange(place.view.size).reshape(place.view.shape), *zero[k + 1 :]]
-            up = self.chosen(place, every[tuple(own)]), length, x.strides[axis]
+            up = self.chosen(place, offsets(place).ravel()[which]), length, x.strides[axis]
             element = element._replace(looked_up=(*element.looked_up, up))
         return element, at.shape
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,8 +47,7 @@ class Page(Identifiers):
     """What is written on: members of the structs, tables, parts."""
 
     def __init__(self, program: Program, fetch: list[str], memory: Memory, exact: bool) -> None:
-        one_by_one = replace(memory, slabs=[])
-        super().__init__(lower(program, fetch, one_by_one), RESERVED.split())
+        super().__init__(lower(program, fetch), RESERVED.split())
         drop_unneeded(self.schedule)
         make_in_place(self.schedule)
         self.exact = exact

@@ -33,19 +33,6 @@ def in_turn(gradients_in_turn, Variable):
     same("the list of functions that were called", calls, formulas)
 
 
-@checker("5e")
-def accumulate(accumulate, Variable):
-    x, other = Variable(np.zeros(2)), Variable(np.zeros(2))
-    gy = np.array([1.0, 2.0])
-    accumulate(x, gy)
-    accumulate(other, gy)
-    close("x.grad after the first gradient", x.grad, [1.0, 2.0])
-    accumulate(x, np.array([10.0, 10.0]))
-    close("x.grad after the second gradient", x.grad, [11.0, 12.0])
-    close("the array that came first, afterwards", gy, [1.0, 2.0])
-    close("the gradient of another variable that got the same array", other.grad, [1.0, 2.0])
-
-
 def diamond(x, square):
     a = square(x)
     return square(a) + square(a)

@@ -112,13 +112,6 @@ def without_zeros(without_zeros, half, everything, shared, append_backward):
 
 @checker("19e")
 def run_steps_grad(run_steps_grad, run, append_backward, power, hold, Program):
-    def gradients(words, y, expected, **values):
-        append_backward(y)
-        scope = run(y.block.program, {"zero": 0, **values})
-        observed = [scope.get(f"{name}@GRAD") for name in "xw"]
-        observed = [None if each is None else float(each) for each in observed]
-        same(f"the list of gradients of {words} for x and w", observed, expected)
-
     def held(type, condition, bodies, state):
         main = (program := Program()).blocks[0]
         for name in ("x", "w", "n", "zero"):
@@ -132,24 +125,28 @@ def run_steps_grad(run_steps_grad, run, append_backward, power, hold, Program):
                 blocks[key].append_op(type_, *reads, out=out)
         return hold(main, type, "more" if type == "while" else "any", state, **blocks)
 
-    for n, expected in ((1, [3.0, 2.0]), (3, [27.0, 54.0]), (0, [1.0, 0.0])):
-        gradients(f"x * w ** {n}, a loop, at 2 and 3,", power(), expected, x=2.0, w=3.0, n=n)
-    count = [("increment", "i", "i_next"), ("less_than", "i_next", "n", "more_next")]
-    loop = {
-        "s": ("x", "s_next", "y"),
-        "i": ("zero", "i_next", "count"),
-        "more": ("any", "more_next", "rest"),
-    }
-    body = {"sub_block": [("square", "w", "s_next"), *count]}
-    for n, expected in ((2, [0.0, 6.0]), (0, [1.0, 0.0])):
-        y = held("while", "n", body, loop)
-        gradients(f"a loop that sets s to w² in each of {n} steps", y, expected, x=2.0, w=3.0, n=n)
-    then, otherwise = ("mul", "s", "w", "result"), ("square", "s", "result")
-    bodies = {"sub_block": [then], "else_block": [otherwise]}
-    for x, expected in ((3.0, [5.0, 3.0]), (-3.0, [-6.0, 0.0])):
-        y = held("if_else", "x", bodies, {"s": ("x", "result", "y")})
-        words = f"x * w if x > 0 else x², at x = {x:g} and w = 5,"
-        gradients(words, y, expected, x=x, w=5.0, n=0)
+    def overwritten():
+        count = ("increment", "i", "i_next"), ("less_than", "i_next", "n", "more_next")
+        state = {
+            "s": ("x", "s_next", "y"),
+            "i": ("zero", "i_next", "count"),
+            "more": ("any", "more_next", "rest"),
+        }
+        return held("while", "n", {"sub_block": [("square", "w", "s_next"), *count]}, state)
+
+    def branch():
+        then, otherwise = ("mul", "s", "w", "result"), ("square", "s", "result")
+        bodies = {"sub_block": [then], "else_block": [otherwise]}
+        return held("if_else", "x", bodies, {"s": ("x", "result", "y")})
+
+    programs = {"power": power, "overwritten": overwritten, "branch": branch}
+    for words, name, feed, expected in rows("19e"):
+        y = programs[name]()
+        append_backward(y)
+        scope = run(y.block.program, {"zero": 0, **feed})
+        gradients = [scope.get(f"{each}@GRAD") for each in "xw"]
+        gradients = [None if each is None else float(each) for each in gradients]
+        same(f"the list of gradients of {words} for x and w", gradients, expected)
 
 
 def values(name, write_body, power_of_x, append_backward, run):

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -21,24 +21,10 @@ from ..program.block import Block
 from ..program.operator import Operator, Ops, names_of, op_info
 from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable
-from .grad_ops import (
-    GradName,
-    control_grad_op,
-    default_grad_op,
-    expand_grad_op,
-    make_grad_ops,
-    plain_primitive,
-    without_unread,
-)
-from .op_path import Flow, Path, find_op_path
-from .passes import (
-    Callback,
-    add_up_repeated_gradients,
-    append_to_block,
-    check_overwritten,
-    fill_missing_gradients,
-    read_zeros,
-)
+from . import passes
+from .grad_ops import GradName, default_grad_op, grad_ops_of, without_unread
+from .op_path import Path, find_op_path
+from .passes import Callback
 
 
 def append_backward(
@@ -71,9 +57,11 @@ def append_backward(
     with program.transaction(), gc_paused():
         no_grad = no_grad_names(block, no_grad_set)
         parameters = _parameters(program, parameter_list)
-        wanted = {v.name for v in parameters if v.name not in no_grad} | _asked_by_flag(
-            block, no_grad, parameter_list
-        )
+        asked = [*parameters]
+        if parameter_list is None:  # what the user set to False asks for a gradient, as data may
+            visible = chain.from_iterable(b.vars.values() for b in block.lookup())
+            asked += [v for v in visible if v._stop is False]
+        wanted = {v.name for v in asked} - no_grad
         names = free_names(block.program.blocks)
         job = BackwardJob(block, wanted, no_grad, names, trace, callbacks)
         job.build([(loss.name, _seed_op(job, loss, None))])
@@ -108,12 +96,10 @@ def gradients(
     seeds = [None] * len(outs) if target_gradients is None else as_list(target_gradients)
     if len(seeds) != len(outs):
         what = f"{len(outs)} targets need {len(outs)} target_gradients, {len(seeds)} were given"
-        advice = "a list with one for each target; None for a seed of ones"
-        raise wrong(what, advice)
+        raise wrong(what, "a list with one for each target; None for a seed of ones")
     for kind, given in (("targets", outs), ("inputs", ins)):
         if not given:
-            what = f"gradients({kind}=[]) names no Variable"
-            raise wrong(what, "static.gradients(loss, [w, b])")
+            raise wrong(f"gradients({kind}=[]) names no Variable", "static.gradients(loss, [w, b])")
     for value in [*outs, *ins]:
         if not isinstance(value, Variable):
             what = f"gradients() takes Variables, not {describe(value)}"
@@ -168,8 +154,7 @@ def check_loss(loss: Any) -> Block:
         repair = "a Variable of a Program"
         if hasattr(loss, "backward"):
             repair = "loss.backward(), then optimizer.step(); a Program has Variables"
-        what = f"append_backward starts from a Variable, not from {describe(loss)}"
-        raise wrong(what, repair)
+        raise wrong(f"append_backward starts from a Variable, not from {describe(loss)}", repair)
     block = loss.program.current_block()
     if any(n != 1 for n in loss.shape):
         what = f"the loss must be one number, but {loss!r} has the shape {list(loss.shape)}"
@@ -198,18 +183,6 @@ def _parameters(program: Program, parameter_list: Iterable[Any] | None) -> list[
     return [program.global_block().vars[name] for name in names]
 
 
-def _asked_by_flag(block: Block, no_grad: set[str], parameter_list: Any) -> set[str]:
-    """Variables whose ``stop_gradient`` the user set to False ask for a gradient, as data may."""
-    if parameter_list is not None:
-        return set()
-    return {
-        v.name
-        for b in block.lookup()
-        for v in b.vars.values()
-        if v._stop is False and v.name not in no_grad and not v.trainable
-    }
-
-
 @dataclass(eq=False)
 class BackwardJob:
     """One call of append_backward on one block: what is wanted, what was made.
@@ -223,6 +196,7 @@ class BackwardJob:
     names: GradNames
     trace: list[Any] | None = None
     callbacks: Sequence[Callback] | None = None
+    forward: Block | None = None  # whose operators are differentiated, if not those of ``block``
     ops: list[Operator] = field(default_factory=list)
     reached: set[str] = field(default_factory=set)
     grad_of: dict[str, str] = field(default_factory=dict)
@@ -236,33 +210,32 @@ class BackwardJob:
 
     def build(self, seeds: list[tuple[str, Operator]]) -> None:
         """Run the passes up to, but not including, appending."""
-        block, forward = self.block, self.block.ops
+        block, forward = self.block, self.forward or self.block
         # a target that is cut hands nothing on; if all are cut, the seeds say what was asked
         seeds = [(n, op) for n, op in seeds if n not in self.no_grad] or seeds
         self.targets = [n for n, _ in seeds]
-        path = find_op_path(block, forward, self.targets, self.wanted, self.no_grad, self.pruned)
+        ops, wanted = forward.ops, self.wanted
+        path = find_op_path(forward, ops, self.targets, wanted, self.no_grad, self.pruned)
         differentiated = [*self.targets, *chain.from_iterable(names for _, (names, _) in path)]
-        self.reached = self.wanted.intersection(differentiated)
+        self.reached = wanted.intersection(differentiated)
         self.names.name_all(differentiated)
-        self.ops = self.raw_grad_ops(forward, path, seeds)
+        self.ops = self.raw_grad_ops(ops, path, seeds)
         self.grad_of = self.names.sources()
         self._show("raw")
-        self.ops = add_up_repeated_gradients(self.ops, block.idx)
+        self.ops = passes.add_up_repeated_gradients(self.ops, block.idx)
         self._show("added up")
-        self.ops = fill_missing_gradients(self.ops, self.grad_of)
+        self.ops = passes.fill_missing_gradients(self.ops, self.grad_of)
         self.ops = without_unread(block, self.ops, self.reached, self.names)
         self._show("zeros filled in")
-        check_overwritten(block, self.ops)
+        passes.check_overwritten(forward, self.ops)
 
     def append(self) -> None:
         """Append the operators, create their variables, call the callbacks."""
         program = self.block.program
         program.pruned += self.pruned
         written = self.block.written
-        append_to_block(self.block, self.ops, self.grad_of, self.callbacks)
-        gradients = dict(self.names)
-        if not written.issuperset(self.grad_of):
-            gradients = {v: g for v, g in gradients.items() if g in written}
+        passes.append_to_block(self.block, self.ops, self.grad_of, self.callbacks)
+        gradients = {v: g for v, g in self.names.items() if g in written}
         call = BackwardCall(self.block.idx, self.targets, self.no_grad, gradients)
         program.backward_calls.append(call)
         self._show("with variables")
@@ -279,7 +252,7 @@ class BackwardJob:
         have = {name for name, _ in seeds}
         used = set[str]()  # names whose gradient so far was that of a value written later
         block, grads = self.block, self.names
-        plain = {t: plain_primitive(t) for t in {forward[k].type for k, _ in path}}
+        plain = {t: _plain_primitive(t) for t in {forward[k].type for k, _ in path}}
         asked = not all(p is not None and not p.several for p in plain.values())
         for k, flow in path:
             op = forward[k]
@@ -288,21 +261,17 @@ class BackwardJob:
             if p is not None:
                 grad_ops.append(default_grad_op(block, op, p, flow, grads))
             else:
-                grad_ops += self.grad_ops_of(op, flow, have)
+                grad_ops += grad_ops_of(self, op, flow, have)
             if asked:  # only types that are not plain, or have several outputs, ask what is there
                 for name in used.intersection(op.output_names) - have:
-                    read_zeros(grad_ops, start, name, grads[name])
+                    passes.read_zeros(grad_ops, start, name, grads[name])
                 used.update(have.intersection(op.output_names))
                 have.difference_update(*op.outputs.values())
                 have.update(flow[0])
         return grad_ops
 
-    def grad_ops_of(self, op: Operator, flow: Flow, have: Container[str]) -> list[Operator]:
-        """The grad ops of an operator that has not simply one named after it."""
-        inputs = set(flow[0])
-        info = op_info(op.type)
-        if info.forward is not None and not info.is_grad:
-            return make_grad_ops(self.block, op, info.forward, flow, have, self.names)
-        if info.forward is not None or op.type == "cond_grad":
-            return expand_grad_op(self, op, inputs, have)
-        return [control_grad_op(self, op, inputs, have)]
+
+def _plain_primitive(op_type: str) -> Any:
+    """The primitive whose grad op is simply ``<type>_grad``; None for any other type of operator."""
+    info = op_info(op_type)
+    return None if info.is_grad or getattr(info.forward, "grad_maker", None) else info.forward

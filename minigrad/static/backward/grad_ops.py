@@ -11,28 +11,22 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import ProgramError, told
-from ...grad_names import EMPTY, SCOPES, GradNames, part, whole
+from ...grad_names import EMPTY, GradNames, part, whole
 from ...ops.shape import Shape
 from ...primitives.arguments import Attrs, Names, Slots
 from ...primitives.registry import REGISTRY, Primitive
 from ..program.block import Block
-from ..program.control_flow import captured
+from ..program.control_flow import append_control, captured
 from ..program.infer import variables_of
-from ..program.operator import CONTROL, Operator, backward_op, find_info, op_info
+from ..program.operator import CONTROL, Operator, backward_op, op_info
 from ..program.transform import copy_into, needed_ops
 from ..program.variable import Variable
 from ..run.kernels import run_grad_op
 from .op_path import Flow, dependence, find_op_path, over_all_steps
-from .passes import (
-    add_up_repeated_gradients,
-    append_to_block,
-    check_overwritten,
-    fill_missing_gradients,
-    outputs_of,
-)
+from .passes import append_to_block, outputs_of, read_instead
 
 if TYPE_CHECKING:
     from .append_backward import BackwardJob
@@ -42,26 +36,26 @@ if TYPE_CHECKING:
 GradName = Callable[[str], str]
 
 
-def plain_primitive(op_type: str) -> Any:
-    """The primitive whose grad op is simply ``<type>_grad``; None for any other type of operator."""
-    info = find_info(op_type)
-    if info is None or info.is_grad or info.forward is None or info.forward.grad_maker is not None:
-        return None
-    return info.forward
-
-
-def make_grad_ops(
-    block: Block, op: Operator, p: Primitive, flow: Flow, have: Container[str], grads: GradNames
-) -> list[Operator]:
-    """The grad ops of one operator of a straight line, of primitive ``p``.
+def grad_ops_of(job: BackwardJob, op: Operator, flow: Flow, have: Container[str]) -> list[Operator]:
+    """The grad ops of one operator.
 
     ``flow``: the inputs that want a gradient, and their slots; ``have``: the outputs whose gradient exists.
     """
+    info, inputs = op_info(op.type), set(flow[0])
+    p = info.forward
+    if info.is_grad:
+        if p is None and op.type != "cond_grad":
+            what = f"second derivatives through {op.type[:-5]} are not available: {op.type} has no gradient rule."
+            advice = "unroll the loop in Python, or use the eager engine (create_graph=True)"
+            raise ProgramError(told(what, advice, op.source_line))
+        return expand_grad_op(job, op, inputs, have)
+    if p is None:
+        return [(_cond_grad if op.type == "cond" else _loop_grad)(job, op, inputs, have)]
     if p.grad_maker is not None:
-        grad_ops = p.grad_maker(block, op, set(flow[0]), have, grads.__getitem__)
+        grad_ops = p.grad_maker(job.block, op, inputs, have, job.grad_name)
         if grad_ops is not None:
-            return _reading_first(list(grad_ops), op, grads)
-    return [default_grad_op(block, op, p, flow, grads)]
+            return _reading_first(list(grad_ops), op, job.names)
+    return [default_grad_op(job.block, op, p, flow, job.names)]
 
 
 def _reading_first(grad_ops: list[Operator], op: Operator, grads: GradNames) -> list[Operator]:
@@ -74,9 +68,7 @@ def _reading_first(grad_ops: list[Operator], op: Operator, grads: GradNames) -> 
     for name in {n: None for n in op.output_names if n in op.input_names}:
         gradient = grads[name]
         copy = part(gradient, op.type)
-        for grad_op in grad_ops:
-            for slot, names in grad_op.inputs.items():
-                grad_op.inputs[slot] = [copy if n == gradient else n for n in names]
+        read_instead(grad_ops, gradient, copy)
         slots_of_copy = {"x": [gradient]}, {"out": [copy]}
         copies.append(Operator("assign", *slots_of_copy, {}, "backward", op))
     return copies + grad_ops
@@ -145,25 +137,22 @@ def default_grad_op(
 Made = list[Operator] | None
 
 
-def _grad(op: Operator, kind: str, source: list[str], out: list[str]) -> Operator:
-    grad_op = Operator(kind, {"x": source}, {"out": out}, {}, "backward", op)
-    grad_op.reads = ()
-    return grad_op
-
-
 def of_sum(
     block: Block, op: Operator, wanted: set[str], have: Container[str], grad_name: GradName
 ) -> Made:
     """The gradient of every term is that of the sum, times one."""
-    g = grad_name(op.outputs["out"][0])
-    return [_grad(op, "scale", [g], [grad_name(n)]) for n in op.inputs["x"] if n in wanted]
+    g = {"x": [grad_name(op.outputs["out"][0])]}
+    terms = [{"out": [grad_name(n)]} for n in op.inputs["x"] if n in wanted]
+    return [Operator("scale", {**g}, out, {}, "backward", op) for out in terms]
 
 
 def of_assign(
     block: Block, op: Operator, wanted: set[str], have: Container[str], grad_name: GradName
 ) -> Made:
     """The gradient of a copy is a copy of the gradient."""
-    return [_grad(op, "assign", [grad_name(op.outputs["out"][0])], [grad_name(op.inputs["x"][0])])]
+    (source,), (out,) = op.inputs["x"], op.outputs["out"]
+    slots = {"x": [grad_name(out)]}, {"out": [grad_name(source)]}
+    return [Operator("assign", *slots, {}, "backward", op)]
 
 
 for _maker in (of_sum, of_assign):
@@ -177,89 +166,57 @@ for _maker in (of_sum, of_assign):
 # a nest has a gradient in each of its blocks and no two of them meet by accident.
 
 
-def control_grad_op(
-    job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]
-) -> Operator:
-    """The grad op of a cond, while or recurrent op, with its grad blocks built."""
-    if op.type.endswith("_grad"):
-        what = f"second derivatives through {op.type[:-5]} are not available: {op.type} has no gradient rule."
-        advice = "unroll the loop in Python, or use the eager engine (create_graph=True)"
-        raise ProgramError(told(what, advice, op.source_line))
-    return (_cond_grad if op.type == "cond" else _loop_grad)(job, op, inputs, have)
-
-
 def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]) -> Operator:
-    g, body = job.grad_name, job.block.program.blocks[op.attrs["sub_block"]]
-    carried, starts, params = op.attrs["carried"], op.inputs["x"], op.inputs["params"]
-    steps, seqs = op.attrs.get("steps", []), op.inputs.get("seq", [])
-    step_out, stacked = op.attrs.get("step_out", []), op.outputs.get("stacked", [])
+    g = job.grad_name
+    body = job.block.program.blocks[op.attrs["sub_block"]]
+    carried = op.attrs["carried"]
+    starts = op.inputs["x"]
+    outs = op.outputs["out"]
+    params = op.inputs["params"]
+    seqs = op.inputs.get("seq", [])
+    steps = op.attrs.get("steps", [])
+    step_out = op.attrs.get("step_out", [])
+    stacked = op.outputs.get("stacked", [])
     read = {p for p in params if p in inputs}
     read.update(s for s, q in zip(steps, seqs, strict=True) if q in inputs)
-    flows, dependent = _flowing(body, op, inputs, read, have, job.no_grad)
-    seeds_out = [s for s, v in zip(step_out, stacked, strict=True) if v in have and s in dependent]
-    next_of = dict(zip(carried, op.attrs["next"], strict=True))
-    seeds = [next_of[c] for c in flows] + seeds_out
-    grad_block, seed_grads, local = _grad_block(job, body, seeds, {*flows, *read})
-    carried_seeds = dict(zip(flows, seed_grads, strict=False))
-    step_seeds = dict(zip(seeds_out, seed_grads[len(flows) :], strict=True))
+    rows = [*zip(carried, op.attrs["next"], starts, outs, strict=True)]
+    wanted = read | {c for c, _, start, _ in rows if start in inputs}
+    # the carried values that hand gradients on: what is asked depends on them, they on something wanted
+    behind = dependence(body, [*carried, *read], job.no_grad)
+    after = over_all_steps(op, behind)
+    reaching = read | {c for c in carried if not after[c].isdisjoint(wanted)}
+    asked = {c for c, _, _, out in rows if out in have}
+    step_seeds: dict[str, str] = {}
+    for name, result in zip(step_out, stacked, strict=True):
+        sources = behind.get(name, set())
+        if result in have and not reaching.isdisjoint(sources):
+            step_seeds[result] = name
+            asked |= sources
+    needed = set[str]().union(*(after.get(n, ()) for n in asked))
+    flows = needed.intersection(reaching, carried)
+    seeds = {out: name for c, name, _, out in rows if c in flows} | step_seeds
+    grad_block, given, local = _grad_block(job, body, seeds, flows | read)
     reads = {"x": [*starts], "params": [*params], "scopes": [*op.outputs["scopes"]]}
-    reads["out_grad"] = _those(g, op.outputs["out"], carried, flows)
-    reached = {c for c, s in zip(carried, starts, strict=True) if s in inputs}
-    writes = {
-        "x_grad": _those(g, starts, carried, reached.intersection(flows)),
-        "params_grad": _those(g, params, params, inputs),
-    }
+    reads["out_grad"] = _those(g, outs, given)
+    x_grad = [g(start) if c in flows and start in inputs else EMPTY for c, _, start, _ in rows]
+    writes = {"x_grad": x_grad, "params_grad": _those(g, params, inputs)}
     attrs = {
         "sub_block": grad_block.idx,
-        "next_grad": [carried_seeds.get(c, EMPTY) for c in carried],
-        "carried_grad": _those(local, carried, carried, flows),
-        "params_local": _those(local, params, params, inputs),
+        "next_grad": [given.get(out, EMPTY) for out in outs],
+        "carried_grad": _those(local, carried, flows),
+        "params_local": _those(local, params, inputs),
     }
     if op.type == "recurrent":
-        stacked_grad = _those(g, stacked, step_out, seeds_out)
-        reads = {"seq": list(seqs), "stacked_grad": stacked_grad, **reads}
-        writes = {"seq_grad": _those(g, seqs, seqs, inputs), **writes}
-        attrs["step_out_grad"] = [step_seeds.get(s, EMPTY) for s in step_out]
-        attrs["steps_grad"] = _those(local, steps, seqs, inputs)
+        reads = {"seq": [*seqs], "stacked_grad": _those(g, stacked, given), **reads}
+        writes = {"seq_grad": _those(g, seqs, inputs), **writes}
+        attrs["step_out_grad"] = [given.get(result, EMPTY) for result in stacked]
+        attrs["steps_grad"] = _those(local, steps, read)
     return Operator(f"{op.type}_grad", reads, writes, attrs, "backward", op)
 
 
-def _those(
-    naming: GradName, names: list[str], keys: list[str], wanted: Container[str]
-) -> list[str]:
-    """The gradients of the names whose keys are wanted; `EMPTY` in the places of the others."""
-    pairs = zip(names, keys, strict=True)
-    return [naming(name) if key in wanted else EMPTY for name, key in pairs]
-
-
-def _flowing(
-    body: Block,
-    op: Operator,
-    inputs: set[str],
-    read: set[str],
-    have: Container[str],
-    no_grad: set[str],
-) -> tuple[list[str], set[str]]:
-    """The carried values that hand gradients on, and what in the body depends on something wanted.
-
-    ``read``: what the body reads from outside, or of the sequences, and that wants a gradient.
-    """
-    carried, starts = op.attrs["carried"], op.inputs["x"]
-    behind = dependence(body, [*carried, *read], no_grad)
-    after = over_all_steps(op, behind)
-    wanted = read | {c for c, s in zip(carried, starts, strict=True) if s in inputs}
-    reaching = wanted | {c for c in carried if not after[c].isdisjoint(wanted)}
-    dependent = {n for n, sources in behind.items() if not sources.isdisjoint(reaching)}
-    asked = [c for c, out in zip(carried, op.outputs["out"], strict=True) if out in have]
-    stacked = zip(op.attrs.get("step_out", ()), op.outputs.get("stacked", ()), strict=True)
-    asked += [n for name, out in stacked if out in have for n in behind.get(name, ())]
-    needed = set[str]().union(*(after.get(n, ()) for n in asked))
-    flows = [
-        c
-        for c, n, start in zip(carried, op.attrs["next"], starts, strict=True)
-        if c in needed and ((c in reaching and n in dependent) or start in inputs)
-    ]
-    return flows, dependent
+def _those(naming: GradName, names: list[str], wanted: Container[str]) -> list[str]:
+    """The gradients of the names that are wanted; `EMPTY` in the places of the others."""
+    return [naming(name) if name in wanted else EMPTY for name in names]
 
 
 def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]) -> Operator:
@@ -267,55 +224,51 @@ def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
     attrs: Attrs = {}
     for prefix, block_attr in (("true", "sub_block"), ("false", "else_block")):
         block = job.block.program.blocks[op.attrs[block_attr]]
-        results = op.attrs[f"{prefix}_out"]
-        seeds = [n for n, o in zip(results, outs, strict=True) if o in have]
-        grad_block, seed_grads, local = _grad_block(job, block, seeds, set(params) & inputs)
-        seed_of = dict(zip(seeds, seed_grads, strict=True))
+        pairs = zip(outs, op.attrs[f"{prefix}_out"], strict=True)
+        seeds = {out: name for out, name in pairs if out in have}
+        grad_block, given, local = _grad_block(job, block, seeds, set(params) & inputs)
         attrs[block_attr] = grad_block.idx
-        attrs[f"{prefix}_seeds"] = _those(seed_of.__getitem__, results, outs, have)
-        attrs[f"{prefix}_params"] = _those(local, params, params, inputs)
+        attrs[f"{prefix}_seeds"] = [given.get(out, EMPTY) for out in outs]
+        attrs[f"{prefix}_params"] = _those(local, params, inputs)
     reads = {"pred": [*op.inputs["pred"]], "params": [*params], "scopes": [*op.outputs["scopes"]]}
-    reads["out_grad"] = _those(job.grad_name, outs, outs, have)
-    writes = {"params_grad": _those(job.grad_name, params, params, inputs)}
+    reads["out_grad"] = _those(job.grad_name, outs, have)
+    writes = {"params_grad": _those(job.grad_name, params, inputs)}
     return Operator("cond_grad", reads, writes, attrs, "backward", op)
 
 
 def _grad_block(
-    job: BackwardJob, body: Block, seeds: list[str], wanted: set[str]
-) -> tuple[Block, list[str], GradName]:
+    job: BackwardJob, body: Block, seeds: dict[str, str], wanted: set[str]
+) -> tuple[Block, dict[str, str], GradName]:
     """The block of grad ops of a block: the gradients of ``seeds`` are given, those of ``wanted`` are made.
 
-    Returns the block, under which names the seeds are given, and how gradients are named in it.
+    ``seeds``: result of the operator → its name in the block.  Returns the grad block, result → the name under which
+    its gradient is given, and how gradients are named in it.
     A name may be a seed twice: then its two gradients are added up.
     """
-    program = job.block.program
-    grad_block = program.create_block(job.block.idx, forward_block=body.idx)
-    taken = {n for op in body.ops for n in (*op.input_names, *op.output_names)}
-    names_here = GradNames(taken | set(body.vars))
-    local = names_here.__getitem__
-    cut = {n: part(local(n), "cut") for n in seeds if n in job.no_grad}  # nobody reads these
-    seed_ops = [
-        Operator("given", {}, {"out": [cut.get(n) or local(n)]}, {}, "backward") for n in seeds
-    ]
-    path = find_op_path(body, body.ops, seeds, wanted, job.no_grad, job.pruned)
-    inner = replace(job, block=grad_block, wanted=wanted, names=names_here, pruned=[])
-    ops = inner.raw_grad_ops(
-        body.ops, path, [(cut.get(n, n), op) for n, op in zip(seeds, seed_ops, strict=True)]
+    grad_block = job.block.program.create_block(job.block.idx, forward_block=body.idx)
+    used = {n for op in body.ops for n in (*op.input_names, *op.output_names)}
+    names_here = GradNames(used | set(body.vars))
+    inner = replace(
+        job, block=grad_block, forward=body, wanted=wanted, names=names_here, trace=None
     )
-    ops = add_up_repeated_gradients(ops, grad_block.idx)
-    ops = fill_missing_gradients(ops, names_here.sources())
-    ops = without_unread(grad_block, ops, wanted, names_here)
-    check_overwritten(body, ops)
-    names = [op.outputs["out"][0] for op in seed_ops]
-    for name, seed in zip(names, seeds, strict=True):
-        grad_block.vars.setdefault(name, Variable.like(grad_block, name, body.var(seed)))
-    written = {n for op in ops for n in op.output_names} | set(names)
+    local = inner.grad_name
+    starts: list[tuple[str, Operator]] = []
+    for name in seeds.values():
+        cut = part(local(name), "cut") if name in job.no_grad else ""  # nobody reads this
+        seed_op = Operator("given", {}, {"out": [cut or local(name)]}, {}, "backward")
+        starts.append((cut or name, seed_op))
+    inner.build(starts)
+    given = {result: op.outputs["out"][0] for result, (_, op) in zip(seeds, starts, strict=True)}
+    for result, name in given.items():
+        like = body.var(seeds[result])
+        grad_block.vars.setdefault(name, Variable.like(grad_block, name, like))
+    grad_block.written.update(given.values())
+    written = grad_block.written.union(outputs_of(inner.ops))
     for name in sorted(wanted):
         if local(name) not in written:
-            ops.append(backward_op("fill_zeros_like", name, local(name)))
-    grad_block.written.update(names)
-    append_to_block(grad_block, ops, names_here.sources(), job.callbacks)
-    return grad_block, names, local
+            inner.ops.append(backward_op("fill_zeros_like", name, local(name)))
+    append_to_block(grad_block, inner.ops, names_here.sources(), job.callbacks)
+    return grad_block, given, local
 
 
 # -- Grad ops written out in primitives: what `mul_grad` does, as multiplications ----------
@@ -326,26 +279,18 @@ def _grad_block(
 
 def written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[str, str]]:
     """The primitives a grad op is made of, as operators in no block, and output name → their name for it."""
-    rules = op_info(op.type).forward
-    program = block.program
-    scratch = Block(program, block.idx, block.parent, block.forward_block)
-    scratch.vars, scratch.written = block.vars, block.written
-    program.blocks[block.idx] = scratch
-    try:
-        with program.block_guard(scratch), program.role_guard("backward"):
-            results = run_grad_op(rules, variables_of(block, op), op.attrs, op.outputs)
-    finally:
-        program.blocks[block.idx] = block
+    program, start = block.program, len(block.ops)
+    with program.block_guard(block), program.role_guard("backward"):
+        slots = variables_of(block, op)
+        results = run_grad_op(op_info(op.type).forward, slots, op.attrs, op.outputs)
+    operators = [piece.at(op) for piece in block.ops[start:]]
+    del block.ops[start:]
     alias: dict[str, str] = {}
     for slot, values in results.items():
         for name, value in zip(op.outputs[slot], values, strict=True):
             if name != EMPTY and isinstance(value, Variable):
                 alias[name] = value.name
-    for made in scratch.ops:
-        made.at(op)
-        for name in made.output_names:
-            block.vars[name].block = block
-    return scratch.ops, alias
+    return operators, alias
 
 
 def expand_grad_op(
@@ -356,7 +301,8 @@ def expand_grad_op(
     ops, alias = (cond_written_out if op.type in CONTROL else written_out)(block, op)
     operators = list(ops)
     for piece in operators:  # they read the inputs of the grad op a second time
-        piece.copy_of, piece.reads = op, tuple(n for n in piece.input_names if n in op.input_names)
+        piece.copy_of = op
+        piece.reads = tuple(n for n in piece.input_names if n in op.input_names)
     ready: list[str] = []
     for name, inner in alias.items():
         if name in have:
@@ -365,7 +311,7 @@ def expand_grad_op(
             operators.append(copy.at(op))
             ready.append(inner)
     for k, flow in find_op_path(block, ops, ready, inputs, job.no_grad, []):
-        grads = job.grad_ops_of(ops[k], flow, ready)
+        grads = grad_ops_of(job, ops[k], flow, ready)
         for grad in grads:
             grad.copy_of = op
         operators += grads
@@ -395,22 +341,20 @@ def without_unread(
 
 def cond_written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[str, str]]:
     """The cond that a ``cond_grad`` stands for, in no block yet, and gradient → its name there."""
-    program = block.program
-    attrs: dict[str, object] = {}
+    attrs: Attrs = {}
     branches = []
     for prefix, attr in (("true", "sub_block"), ("false", "else_block")):
         branch, attrs[f"{prefix}_out"] = _branch(block, op, prefix, attr)
         branches.append(branch)
         attrs[attr] = branch.idx
-    alias = {}
-    for name, param in zip(op.outputs["params_grad"], op.inputs["params"], strict=True):
-        if name != EMPTY:
-            inner = alias[name] = program.unique_name("cond")
-            block.vars[inner] = Variable.like(block, inner, block.var(param))
-    scopes = block.create_var(program.unique_name("cond" + SCOPES), (), "int64", derived_stop=True)
+    pairs = zip(op.outputs["params_grad"], op.inputs["params"], strict=True)
+    like = {name: block.var(param) for name, param in pairs if name != EMPTY}
     inputs = {"pred": list(op.inputs["pred"]), "params": captured(branches)}
-    outputs = {"out": list(alias.values()), "scopes": [scopes.name]}
-    return [Operator("cond", inputs, outputs, attrs, "backward").at(op)], alias
+    with block.program.role_guard("backward"):
+        types = [(v.shape, v.dtype) for v in like.values()]
+        results = append_control(block, "cond", inputs, attrs, out=types)["out"]
+    alias = {name: result.name for name, result in zip(like, results, strict=True)}
+    return [block.ops.pop().at(op)], alias
 
 
 def _branch(block: Block, op: Operator, prefix: str, attr: str) -> tuple[Block, list[str]]:

@@ -11,20 +11,12 @@ from collections.abc import Collection, Iterable, Sequence
 from ...errors import ProgramError
 from ...primitives.arguments import Names
 from ..program.block import Block
-from ..program.operator import CONTROL, Operator, Ops, find_info, has_blocks
+from ..program.operator import Operator, Ops, find_info, has_blocks, op_info
 from ..program.program import Pruned
 from .passes import repair
 
-Flow = tuple[Collection[str], Names]  #: the inputs that want a gradient, and their slots
-
-
-Flows = list[Flow | None]  #: one per operator, None where nothing wanted lies behind it
-
-
+Flow = tuple[list[str], Names]  #: the inputs that want a gradient, and their slots
 Path = list[tuple[int, Flow]]  #: operators, last first
-
-
-FEW = 8  #: so many names are looked through one by one; more are a set
 
 
 def find_op_path(
@@ -39,99 +31,92 @@ def find_op_path(
 
     First forward: which names depend on something wanted.  Then in reverse: which of those the targets depend on.
     """
-    flows, through_blocks = _flows(block, ops, wanted, no_grad)
+    flows = _flows(block, ops, wanted, no_grad)
     needed = set(targets) - no_grad
     read: dict[str, int] = {}  # wanted name → the last operator whose gradient reaches it
     closed: dict[str, int] = {}  # … and an operator before that which gave it its value
     path: Path = []
-    left_out: list[int] = []
+    left_out = set[int]()
     for k in range(len(ops) - 1, -1, -1):
-        flow, asked = flows[k], []
+        inputs, slots, sources = flows[k]
+        asked = []
         for names in ops[k].outputs.values():
             for name in names:
                 if name in needed:
                     needed.remove(name)
                     asked.append(name)
-        if flow is not None and k in through_blocks:
-            behind = set[str]().union(*(through_blocks[k].get(name, ()) for name in asked))
-            flow = ([name for name in flow[0] if name in behind], flow[1])
-        if flow is None or not asked or not flow[0]:
-            left_out.append(k)
-            if read:
-                closed.update((n, k) for n in ops[k].output_names if n in read)
+        if sources is not None:
+            behind = set[str]().union(*(sources.get(name, ()) for name in asked))
+            inputs = [name for name in inputs if name in behind]
+        if not asked or not inputs:
+            left_out.add(k)
+            closed.update((n, k) for n in ops[k].output_names if n in read)
             continue
-        path.append((k, flow))
-        for name in flow[0]:
+        path.append((k, (inputs, slots)))
+        for name in inputs:
             needed.add(name)
             if name in wanted:
                 if name in closed:
                     raise ProgramError(_two_values(ops, name, k, closed[name], read[name]))
                 read.setdefault(name, k)
     if left_out:
-        pruned += _left_out(ops, set(left_out), set(targets), flows, no_grad)
+        pruned += _left_out(ops, left_out, set(targets), flows, no_grad)
     return path
 
 
 def _left_out(
-    ops: Ops, indices: set[int], behind: set[str], flows: Flows, no_grad: set[str]
+    ops: Ops, indices: set[int], behind: set[str], flows: list[_Flow], no_grad: set[str]
 ) -> list[Pruned]:
     """The grad ops that are not made, last first, with the reasons; ``behind`` starts as the targets."""
     reasons = []
     for k in range(len(ops) - 1, -1, -1):
-        op, flow = ops[k], flows[k]
+        op, inputs = ops[k], flows[k][0]
         used = not behind.isdisjoint(op.output_names)
         if used:
             behind.update(op.input_names)
-        if k in indices and op.role == "forward" and (used or flow):
-            reason = _why_not(op, flow, used, no_grad)
+        if k in indices and op.role == "forward" and (used or inputs):
+            reason = _why_not(op, inputs, used, no_grad)
             reasons.append(Pruned(f"{op.type}_grad", reason, op))
     return reasons
 
 
-def _flows(
-    block: Block, ops: Ops, wanted: set[str], no_grad: set[str]
-) -> tuple[Flows, dict[int, Behind]]:
-    """For each operator the inputs through which gradients flow to something wanted; `connections` of control flow."""
+Behind = dict[str, set[str]]  #: name → the sources that its value depends on, by way of gradients
+_Flow = tuple[list[str], Names, Behind | None]  # a `Flow`; of control flow, its `connections`
+
+
+def _flows(block: Block, ops: Ops, wanted: set[str], no_grad: set[str]) -> list[_Flow]:
+    """For each operator the inputs through which gradients flow to something wanted."""
     reaching = set(floating(block, wanted - no_grad))
-    slots: dict[str, tuple[Names, Names]] = {}
+    slots_of_type = {t: flow_slots(t) for t in {op.type for op in ops}}
     own, find = block.vars, block.find_var
-    flows: Flows = []
-    through_blocks: dict[int, Behind] = {}
-    for k, op in enumerate(ops):
-        known = slots.get(op.type)
-        if known is None:
-            known = slots[op.type] = flow_slots(op.type)
-        sources, results = known
-        inputs_of = op.inputs
+    flows: list[_Flow] = []
+    for op in ops:
+        sources, results = slots_of_type[op.type]
+        behind: Behind | None = None
         inputs: list[str] = []
         through: Names = ()
         for slot in sources:
-            if slot in inputs_of:
+            if slot in op.inputs:
                 before = len(inputs)
-                for name in inputs_of[slot]:
+                for name in op.inputs[slot]:
                     if name in reaching:
                         inputs.append(name)
                 if len(inputs) > before:
                     through += (slot,)
         if not inputs:
-            flows.append(None)
-            if not reaching.isdisjoint(op.output_names):
-                reaching.difference_update(n for n in op.output_names if n not in wanted)
-            continue
-        flows.append((inputs if len(inputs) <= FEW else set(inputs), through))
-        outputs_of = op.outputs
-        if has_blocks(op.type):
-            through_blocks[k] = connections(block, op, no_grad)
-            reached = [o for o, at in through_blocks[k].items() if not at.isdisjoint(inputs)]
-            reaching.update(o for o in reached if o not in no_grad)
-            continue
-        for slot in results:
-            if slot in outputs_of:
-                for name in outputs_of[slot]:
+            reaching.difference_update(n for n in op.output_names if n not in wanted)
+        elif has_blocks(op.type):
+            behind = connections(block, op, no_grad)
+            reached = [out for out, at in behind.items() if not at.isdisjoint(inputs)]
+            reaching.update(out for out in reached if out not in no_grad)
+        else:
+            for slot in results:
+                for name in op.outputs.get(slot, ()):
                     var = own[name] if name in own else find(name)
                     if var is not None and var.dtype.kind == "f" and name not in no_grad:
                         reaching.add(name)
-    return flows, through_blocks
+        flows.append((inputs, through, behind))
+    return flows
 
 
 def _two_values(ops: Ops, name: str, first: int, writer: int, last: int) -> str:
@@ -140,21 +125,18 @@ def _two_values(ops: Ops, name: str, first: int, writer: int, last: int) -> str:
     return f"{what}\n  overwritten at {ops[writer].source_line}\n  repair: {repair(ops[writer])}"
 
 
-def _why_not(op: Operator, flow: Flow | None, used: bool, no_grad: set[str]) -> str:
+def _why_not(op: Operator, inputs: list[str], used: bool, no_grad: set[str]) -> str:
     if not used:
         return f"the loss does not depend on {', '.join(op.output_names)}"
-    info = find_info(op.type)
-    if info is not None and info.forward is not None and not info.forward.rules:
+    p = op_info(op.type).forward
+    if p is not None and not p.rules:
         return "it has no gradient rule"
     cut = [n for n in (*op.input_names, *op.output_names) if n in no_grad]
     if cut:
         return f"gradients end at {', '.join(dict.fromkeys(cut))}"
-    if flow is None:
+    if not inputs:
         return "nothing wanted lies behind its inputs"
     return "gradients end before they come back to it"
-
-
-Behind = dict[str, set[str]]  #: name → the sources that its value depends on, by way of gradients
 
 
 def connections(block: Block, op: Operator, no_grad: Collection[str]) -> Behind:
@@ -224,7 +206,7 @@ def flow_slots(op_type: str) -> tuple[Names, Names]:
         return (), ()
     if info.is_grad:
         return info.inputs, info.outputs
-    if op_type in CONTROL:
+    if info.forward is None:
         return ("x", "params", "seq"), info.outputs
     p = info.forward
     return tuple(p.rules), tuple(o for o in p.outputs if o not in p.nondiff)

@@ -73,13 +73,18 @@ def rename_writers(
     return parts
 
 
-def read_zeros(made: list[Operator], start: int, name: str, gradient: str) -> None:
+def read_zeros(ops: list[Operator], start: int, name: str, gradient: str) -> None:
     """Grad ops, from ``start`` on, read zeros for a gradient that holds what belongs to a later value of its name."""
     zeros = part(gradient, "zeros")
-    for op in made[start:]:
+    read_instead(ops[start:], gradient, zeros)
+    ops.insert(start, backward_op("fill_zeros_like", name, zeros).at(ops[start]))
+
+
+def read_instead(ops: Ops, old: str, new: str) -> None:
+    """Operators read another value in the place of one."""
+    for op in ops:
         for slot, names in op.inputs.items():
-            op.inputs[slot] = [zeros if n == gradient else n for n in names]
-    made.insert(start, backward_op("fill_zeros_like", name, zeros).at(made[start]))
+            op.inputs[slot] = [new if n == old else n for n in names]
 
 
 def fill_missing_gradients(ops: list[Operator], grad_of: dict[str, str]) -> list[Operator]:
@@ -178,7 +183,8 @@ def append_to_block(
     context: ByName = {"grad_to_var": grad_of}
     clips = block.program.error_clips
     append = block.ops.append
-    for op in with_casts(block, ops, grad_of) if several_dtypes(block) else ops:
+    dtypes = {v.dtype for b in block.lookup() for v in b.vars.values() if v.dtype.kind == "f"}
+    for op in with_casts(block, ops, grad_of) if len(dtypes) > 1 else ops:
         if op.type != "given":  # what a grad block is handed stands there already
             declare_outputs(block, op, grad_of)
             append(op)
@@ -221,12 +227,6 @@ def declare_outputs(block: Block, op: Operator, grad_of: dict[str, str]) -> None
         infer_outputs(block, op)
         written.update(unknown)
         written.discard(EMPTY)
-
-
-def several_dtypes(block: Block) -> bool:
-    """Whether floating-point values of more than one dtype can be named in a block."""
-    seen = {v.dtype for b in block.lookup() for v in b.vars.values() if v.dtype.kind == "f"}
-    return len(seen) > 1
 
 
 def with_casts(

@@ -92,8 +92,7 @@ class Block:
         name = self.program.unique_name("var") if name is None else name
         check_name(name)
         if name in self.vars:
-            what = f"block {self.idx} has a variable {name!r} already: {self.vars[name]!r}"
-            raise wrong(what)
+            raise wrong(f"block {self.idx} has a variable {name!r} already: {self.vars[name]!r}")
         var = self.vars[name] = Variable(self, name, shape, dtype, **flags)
         self.program.changed()
         return var
@@ -117,18 +116,17 @@ class Block:
         op.role = self.program.role if role is None else role
         check_operator(info, op)
         for name in op.input_names:
-            self._check_readable(name, type)
+            var = None if name == EMPTY else self.var(name)
+            known = var is None or var.persistable or var.is_data or name in var.block.written
+            if not known:
+                what = f"{type} reads {name!r}, but no operator has written it and it is neither data nor a parameter"
+                advice = (
+                    f"append the op that computes {name!r} first, or declare it with static.data "
+                )
+                advice += "or static.parameter"
+                raise wrong(what, advice)
         with self.program.transaction():
             return self._append(op, user=True)
-
-    def _check_readable(self, name: str, type: str) -> None:
-        if name == EMPTY:
-            return
-        var = self.var(name)
-        if not (var.persistable or var.is_data or name in var.block.written):
-            what = f"{type} reads {name!r}, but no operator has written it and it is neither data nor a parameter"
-            advice = f"append the op that computes {name!r} first, or declare it with static.data or static.parameter"
-            raise wrong(what, advice)
 
     def append_primitive(self, primitive: Primitive, args: Args, attrs: Attrs) -> Any:
         """Append an operator from a call like ``mg.mul(x, 2.0)``; returns its output Variables."""
@@ -159,10 +157,7 @@ class Block:
                 continue
             else:
                 name = self.program.as_variable(arg, self).name
-            if slot in inputs:
-                inputs[slot].append(name)
-            else:
-                inputs[slot] = [name]
+            inputs.setdefault(slot, []).append(name)
         for name, value in attrs.items():
             if isinstance(value, ShapeOf):
                 inputs[f"{name}_like"] = [value.name]

@@ -28,7 +28,7 @@ from ...primitives.registry import REGISTRY
 from .block import Block
 from .infer import Type, common
 from .operator import Operator
-from .program import Program, default_program
+from .program import default_program
 from .variable import Variable
 
 
@@ -59,14 +59,15 @@ def while_loop(cond: Function, body: Function, loop_vars: Sequence[Any]) -> list
     if not starts:
         what = "while_loop needs at least one loop variable"
         raise wrong(what, "loop_vars=[0], which counts the steps")
-    block, carried = body_block(program, outer, starts)
+    block = program.create_block(outer.idx)
+    carried = [handed_in(block, v, v.shape) for v in starts]
     with program.block_guard(block):
         returned = as_list(body(*carried))
-        next_ = next_values(program, block, returned, starts, "the loop body")
+        next_ = next_values(block, returned, starts, "the loop body")
     cond_block = program.create_block(block.idx)
     with program.block_guard(cond_block):
         what = "while_loop goes on while one bool holds"
-        pred = _one_bool(program, cond_block, cond(*carried), what)
+        pred = _one_bool(cond_block, cond(*carried), what)
     attrs: Attrs = {"sub_block": block.idx, "cond_block": cond_block.idx}
     attrs |= {"carried": _names(carried), "next": _names(next_), "cond": pred.name}
     inputs = {"x": _names(starts), "params": captured([block, cond_block], [pred.name])}
@@ -74,12 +75,11 @@ def while_loop(cond: Function, body: Function, loop_vars: Sequence[Any]) -> list
     return append_control(outer, "while", inputs, attrs, out=types)["out"]
 
 
-def _one_bool(program: Program, block: Block, value: Any, what: str) -> Variable:
-    pred = program.as_variable(value, block)
+def _one_bool(block: Block, value: Any, what: str) -> Variable:
+    pred = block.program.as_variable(value, block)
     if pred.dtype.kind != "b" or any(n != 1 for n in pred.shape):
         what = f"{what}, not {pred!r}"
-        advice = "compare first (x > 0), or use static.if_else for one decision per row"
-        raise wrong(what, advice)
+        raise wrong(what, "compare first (x > 0), or use static.if_else for one decision per row")
     return pred
 
 
@@ -97,12 +97,11 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
     >>> static.Executor().run(prog, feed={"x": -3.0}, fetch_list=[y])
     [array(3.)]
     """
-    program = default_program()
-    outer = program.current_block()
-    pred = _one_bool(program, outer, pred, "cond decides on one bool")
-    true, kind, yes = _branch(program, outer, true_fn)
-    false, other, no = _branch(program, outer, false_fn)
-    _check_structures("cond", kind, yes, other, no)
+    outer = default_program().current_block()
+    pred = _one_bool(outer, pred, "cond decides on one bool")
+    true, kind, yes = _branch(outer, true_fn)
+    false, other, no = _branch(outer, false_fn)
+    _check_structures("cond", (kind, yes), (other, no))
     for k, (a, b) in enumerate(zip(yes, no, strict=True)):
         if not same_types(a, b):
             what = f"the branches of cond return different types for value {k}: {a!r} and {b!r}"
@@ -116,17 +115,19 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
     return outs[0] if kind is None else kind(outs)
 
 
-def _branch(
-    program: Program, outer: Block, function: Callable[[], Any]
-) -> tuple[Block, type | None, list[Variable]]:
+def _branch(outer: Block, function: Callable[[], Any]) -> tuple[Block, type | None, list[Variable]]:
     """The block of a branch, how it packs its results, and the results."""
+    program = outer.program
     block = program.create_block(outer.idx)
     with program.block_guard(block):
         kind, values = _unpacked(function())
         return block, kind, own_names(block, [program.as_variable(v, block) for v in values])
 
 
-def _unpacked(returned: Any) -> tuple[type | None, list[Any]]:
+Packed = tuple[type | None, list[Any]]
+
+
+def _unpacked(returned: Any) -> Packed:
     """How a branch packs its results (None: one bare value), and the results."""
     kind = next((t for t in (tuple, list) if isinstance(returned, t)), None)
     return (list, []) if returned is None else (kind, as_list(returned))
@@ -136,15 +137,13 @@ def _names(values: Sequence[Variable]) -> list[str]:
     return [v.name for v in values]
 
 
-def _check_structures(
-    name: str, kind: type | None, yes: Sequence[Any], other: type | None, no: Sequence[Any]
-) -> None:
+def _check_structures(name: str, *branches: Packed) -> None:
     """Errors: `ProgramError` for two branches whose results do not go together."""
+    (kind, yes), (other, no) = branches
     if kind is other and len(yes) == len(no):
         return
-    packs = ((kind, yes), (other, no))
     shown = (
-        "one value" if k is None else f"a {k.__name__} of {len(values)}" for k, values in packs
+        "one value" if k is None else f"a {k.__name__} of {len(values)}" for k, values in branches
     )
     what = f"the branches of {name} return different structures: {' and '.join(shown)}"
     raise wrong(what, "return the same number of values from both")
@@ -185,12 +184,11 @@ def if_else(mask: Any, true_fn: Function, false_fn: Function, *rows: Any) -> Any
     mask = program.as_variable(mask, program.current_block())
     if mask.dtype.kind != "b" or len(mask.shape) != 1:
         what = f"if_else takes one bool per row, not {mask!r}"
-        advice = "mask=x > 0 with x of shape [rows]; static.cond for one decision"
-        raise wrong(what, advice)
+        raise wrong(what, "mask=x > 0 with x of shape [rows]; static.cond for one decision")
     no = ~mask
     kind, parts = _unpacked(true_fn(*(select_rows(r, mask) for r in rows)))
     other, parts_no = _unpacked(false_fn(*(select_rows(r, no) for r in rows)))
-    _check_structures("if_else", kind, parts, other, parts_no)
+    _check_structures("if_else", (kind, parts), (other, parts_no))
     for value in (*parts, *parts_no):
         if not getattr(value, "shape", ()):
             what = f"the branches of if_else return rows, not {describe(value)}"
@@ -219,9 +217,10 @@ def static_rnn(
     """
     program = default_program()
     outer = program.current_block()
-    seqs = _sequences(program, outer, inputs)
+    seqs = _sequences(outer, inputs)
     starts = [program.as_variable(v, outer) for v in as_list(states)]
-    block, carried = body_block(program, outer, starts)
+    block = program.create_block(outer.idx)
+    carried = [handed_in(block, v, v.shape) for v in starts]
     slices = [handed_in(block, v, v.shape[1:]) for v in seqs]
     with program.block_guard(block):
         returned = step(*slices, *carried)
@@ -232,7 +231,7 @@ def static_rnn(
             raise wrong(what, "return [out, …], [state, …]")
         outs, states_ = map(as_list, returned)
         outs = own_names(block, [program.as_variable(v, block) for v in outs])
-        next_ = next_values(program, block, states_, starts, "the step", {v.name for v in outs})
+        next_ = next_values(block, states_, starts, "the step", {v.name for v in outs})
     attrs: Attrs = {"sub_block": block.idx, "steps": _names(slices)}
     attrs |= {"carried": _names(carried), "next": _names(next_), "step_out": _names(outs)}
     names = {"seq": _names(seqs), "x": _names(starts), "params": captured([block])}
@@ -242,8 +241,8 @@ def static_rnn(
     return results["stacked"], results["out"]
 
 
-def _sequences(program: Program, outer: Block, inputs: Any) -> list[Variable]:
-    seqs = [program.as_variable(v, outer) for v in as_list(inputs)]
+def _sequences(outer: Block, inputs: Any) -> list[Variable]:
+    seqs = [outer.program.as_variable(v, outer) for v in as_list(inputs)]
     if not seqs or any(not v.shape for v in seqs):
         what = "static_rnn needs sequences: Variables with time as axis 0"
         raise wrong(what, "inputs=[x] with x of shape [steps, …]")
@@ -308,14 +307,6 @@ def array_length(array: Variable) -> int:
     return len(array)
 
 
-def body_block(
-    program: Program, outer: Block, starts: list[Variable]
-) -> tuple[Block, list[Variable]]:
-    """A block for the body of a loop, and its carried values."""
-    block = program.create_block(outer.idx)
-    return block, [handed_in(block, v, v.shape) for v in starts]
-
-
 def handed_in(block: Block, v: Variable, shape: Shape) -> Variable:
     """What a step sees of a value of the loop: a variable of the body that nothing in it has to write."""
     name = block.program.unique_name(f"{v.name}@step")
@@ -329,22 +320,17 @@ def same_types(a: Variable, b: Variable) -> bool:
 
 
 def next_values(
-    program: Program,
-    block: Block,
-    values: list[Any],
-    starts: list[Variable],
-    what: str,
-    taken: Container[str] = (),
+    block: Block, values: list[Any], starts: list[Variable], what: str, taken: Container[str] = ()
 ) -> list[Variable]:
     """What a step hands on, checked against what the loop started from."""
     if len(values) != len(starts):
         what = f"{what} returns {len(values)} value(s) for {len(starts)} loop variable(s)"
-        advice = "return the next value of every loop variable, in their order"
-        raise wrong(what, advice)
+        raise wrong(what, "return the next value of every loop variable, in their order")
     results = []
     for k, (start, value) in enumerate(zip(starts, values, strict=True)):
         number = isinstance(value, int | float)
-        result = program.as_variable(np.asarray(value, start.dtype) if number else value, block)
+        value = np.asarray(value, start.dtype) if number else value
+        result = block.program.as_variable(value, block)
         if not same_types(start, result):
             what = f"{what} changes loop variable {k}: it starts as {start!r} and goes on as {result!r}"
             advice = "shape and dtype must stay the same from step to step (astype, reshape, or a better start value)"

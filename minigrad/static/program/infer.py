@@ -70,7 +70,11 @@ def infer_outputs(block: Block, op: Operator) -> None:
 
 def variables_of(block: Block, op: Operator) -> Variables:
     """The inputs by slot."""
-    return {s: [block.var(n) for n in names if n != EMPTY] for s, names in op.inputs.items()}
+    own, find = block.vars, block.var
+    return {
+        slot: [own[n] if n in own else find(n) for n in names if n != EMPTY]
+        for slot, names in op.inputs.items()
+    }
 
 
 def _make_outputs(block: Block, op: Operator, p: Primitive, types: list[Type], stop: bool) -> None:
@@ -114,37 +118,38 @@ def _declare(block: Block, op: Operator, name: str, shape: Shape, dtype: DType, 
             advice = "give the result a name of its own and return it from the branch or the body"
             raise wrong(what, advice)
     assert var is not None
-    if var.dtype == dtype and fits(var.shape, shape):
-        known = (max(m, n) for m, n in zip(var.shape, shape, strict=True))
-        var.shape = var.shape if var.is_data else tuple(known)
-        var._derived_stop = var._derived_stop and stop
-    elif var.persistable or var.is_data or name in var.block.written:
+    alike = var.dtype == dtype and fits(var.shape, shape)
+    if not alike and (var.persistable or var.is_data or name in var.block.written):
         what = f"{op.type} writes {dtype}{list(shape)} to {name!r}, which is {var.dtype}{list(var.shape)} already"
         raise wrong(what, "give the result a name of its own")
-    else:
-        var.shape, var.dtype, var._derived_stop = shape, dtype, var._derived_stop and stop
+    if not alike:
+        var.shape, var.dtype = shape, dtype
+    elif not var.is_data:
+        var.shape = tuple(max(m, n) for m, n in zip(var.shape, shape, strict=True))
+    var._derived_stop = var._derived_stop and stop
 
 
 def _output_types(block: Block, op: Operator, p: Primitive) -> tuple[list[Type], bool]:
     """Shapes and dtypes of the outputs, and whether no gradient can flow to any input that has a rule."""
     key: list[Any] = [p, _hashable(op.attrs)]
     known, stop = key[1] is not None, True
+    own, find = block.vars, block.var
     for slot, names in op.inputs.items():
         key.append(slot)
         for name in names:
-            v = block.var(name)
+            v = own[name] if name in own else find(name)
             key += v.shape, v.dtype
             if v.persistable and known_mask(v) is not None:
                 known = False
             if stop and slot in p.rules and not v.stop_gradient:
                 stop = False
     asked = tuple(key) if known else None
-    types = None if asked is None else _FOUND.get(asked)
+    types = _FOUND.get(asked)
     if types is None:
         types = _computed_types(op, p, variables_of(block, op))
         if isinstance(axis := op.attrs.get("axis"), list):  # which this kernel takes
             op.attrs["axis"] = tuple(axis)
-        if asked is not None:
+        if known:
             if len(_FOUND) > 10_000:
                 _FOUND.clear()
             _FOUND[asked] = types

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from ...errors import MinigradError, code_line, describe, did_you_mean, wrong
@@ -34,49 +35,46 @@ class OpInfo:
     forward: Any = None
     is_grad: bool = False
     lists: frozenset[str] = frozenset()  # slots of a primitive that hold any number of names
+    rows: tuple[
+        Names, ...
+    ] = ()  # slots and attrs of one length: an entry for each value that is handed in or out
 
 
 ROLES = ("forward", "loss", "backward", "optimize")  #: what an operator is there for
 
+_CARRIED, _CARRIED_GRAD = "x carried next out", "x x_grad out_grad next_grad carried_grad"
+_PARAMS_GRAD = "params params_grad params_local"
 _LOOP = "sub_block next_grad carried_grad params_local"
 _TO_BRANCHES = "sub_block else_block true_seeds false_seeds true_params false_params"
 
-#: control flow: input slots, output slots, attrs
-CONTROL = {
-    op_type: OpInfo(op_type, (*inputs.split(),), (*outputs.split(),), (*attrs.split(),),
-                    is_grad=op_type.endswith("_grad"))
-    for op_type, inputs, outputs, attrs in (
-        ("while", "x params", "out scopes", "sub_block cond_block carried next cond"),
-        ("cond", "pred params", "out scopes", "sub_block else_block true_out false_out"),
-        ("recurrent", "seq x params", "stacked out scopes", "sub_block steps carried next step_out"),
-        ("while_grad", "x params scopes out_grad", "x_grad params_grad", _LOOP),
-        ("cond_grad", "pred params scopes out_grad", "params_grad", _TO_BRANCHES),
-        ("recurrent_grad", "seq x params scopes stacked_grad out_grad",
-         "seq_grad x_grad params_grad", f"{_LOOP} step_out_grad steps_grad"),
-    )
-}  # fmt: skip
 
-_CARRIED_GRAD = "x x_grad out_grad next_grad carried_grad"
-_PARAMS_GRAD = "params params_grad params_local"
+def _control(op_type: str, *texts: str) -> OpInfo:
+    """Control flow: its input slots, output slots and attrs, and its rows."""
+    inputs, outputs, attrs, *rows = (tuple(text.split()) for text in texts)
+    is_grad = op_type.endswith("_grad")
+    return OpInfo(op_type, inputs, outputs, attrs, is_grad=is_grad, rows=tuple(rows))
 
-#: control flow: slots and attrs that are lists of one length, an entry for each value that is handed in or out
-ROWS = {
-    op_type: tuple(tuple(row.split()) for row in rows)
-    for op_type, *rows in (
-        ("while", "x carried next out"),
-        ("cond", "out true_out false_out"),
-        ("recurrent", "x carried next out", "seq steps", "stacked step_out"),
-        ("while_grad", _CARRIED_GRAD, _PARAMS_GRAD),
-        ("cond_grad", "out_grad true_seeds false_seeds", "params params_grad true_params false_params"),
-        ("recurrent_grad", _CARRIED_GRAD, _PARAMS_GRAD, "seq seq_grad steps_grad", "stacked_grad step_out_grad"),
-    )
-}  # fmt: skip
+
+CONTROL = {info.type: info for info in (
+    _control("while", "x params", "out scopes", "sub_block cond_block carried next cond", _CARRIED),
+    _control("cond", "pred params", "out scopes", "sub_block else_block true_out false_out",
+             "out true_out false_out"),
+    _control("recurrent", "seq x params", "stacked out scopes", "sub_block steps carried next step_out",
+             _CARRIED, "seq steps", "stacked step_out"),
+    _control("while_grad", "x params scopes out_grad", "x_grad params_grad", _LOOP, _CARRIED_GRAD, _PARAMS_GRAD),
+    _control("cond_grad", "pred params scopes out_grad", "params_grad", _TO_BRANCHES,
+             "out_grad true_seeds false_seeds", "params params_grad true_params false_params"),
+    _control("recurrent_grad", "seq x params scopes stacked_grad out_grad", "seq_grad x_grad params_grad",
+             f"{_LOOP} step_out_grad steps_grad", _CARRIED_GRAD, _PARAMS_GRAD,
+             "seq seq_grad steps_grad", "stacked_grad step_out_grad"),
+)}  # fmt: skip
 
 
 @lru_cache(maxsize=4096)
 def _derived(op_type: str, p: Primitive, is_grad: bool, rules: int) -> OpInfo | None:
     """The info of a primitive, or of its grad op once it has ``rules``."""
-    likes, attrs = tuple(f"{a}_like" for a in p.attrs), tuple(p.attrs)
+    likes = tuple(f"{a}_like" for a in p.attrs)
+    attrs = tuple(p.attrs)
     long = (*(p.outputs if p.list_output else ()), *([p.list_input] if p.list_input else ()))
     lists = frozenset({*long, *(f"{n}_grad" for n in long), "shapes_like"})
     if is_grad:
@@ -186,18 +184,12 @@ class Operator:
     @property
     def input_names(self) -> list[str]:
         """All names it reads, in slot order."""
-        listed: list[str] = []
-        for names in self.inputs.values():
-            listed += names
-        return listed
+        return [*chain.from_iterable(self.inputs.values())]
 
     @property
     def output_names(self) -> list[str]:
         """All names it writes, in slot order."""
-        listed: list[str] = []
-        for names in self.outputs.values():
-            listed += names
-        return listed
+        return [*chain.from_iterable(self.outputs.values())]
 
     @property
     def reads(self) -> Names | None:
@@ -244,18 +236,15 @@ class Operator:
 
     def copy(self, names: Mapping[str, str] | None = None) -> Operator:
         """An operator of its own lists, with other names for some values."""
-        inputs = {s: list(n) for s, n in self.inputs.items()}
-        outputs = {s: list(n) for s, n in self.outputs.items()}
+        new = names or {}
+        inputs = {s: [new.get(n, n) for n in listed] for s, listed in self.inputs.items()}
+        outputs = {s: [new.get(n, n) for n in listed] for s, listed in self.outputs.items()}
         copy = Operator(self.type, inputs, outputs, {**self.attrs}, self.role, self.forward_op)
-        copy._reads, copy.copy_of = self._reads, self.copy_of
-        if names:
-            for slots in (copy.inputs, copy.outputs):
-                for slot, listed in slots.items():
-                    slots[slot] = [names.get(n, n) for n in listed]
-            if self.reads is not None:
-                copy.reads = tuple(names.get(n, n) for n in self.reads)
-            if "cond" in copy.attrs:
-                copy.attrs["cond"] = names.get(copy.attrs["cond"], copy.attrs["cond"])
+        copy.copy_of = self.copy_of
+        if self._reads is not None:
+            copy.reads = tuple(new.get(n, n) for n in self._reads)
+        if self.type == "while":
+            copy.attrs["cond"] = new.get(self.attrs["cond"], self.attrs["cond"])
         return copy.at(self)
 
     def __repr__(self) -> str:
@@ -334,11 +323,9 @@ def check_operator(info: OpInfo, op: Operator) -> None:
     """The rules about one operator alone.  Errors: `ProgramError`."""
     if op.type in CONTROL:
         name = _BUILDERS.get(op.type, "append_backward")
-        what = f"{op.type} holds blocks, which append_op cannot build"
-        raise wrong(what, f"static.{name}")
+        raise wrong(f"{op.type} holds blocks, which append_op cannot build", f"static.{name}")
     if op.role not in ROLES:
-        what = f"{op.role!r} is no role{did_you_mean(str(op.role), ROLES)}"
-        raise wrong(what)
+        raise wrong(f"{op.role!r} is no role{did_you_mean(str(op.role), ROLES)}")
     if info.is_grad:
         _check_reads(info, op)
     outputs = [n for n in op.output_names if n != EMPTY]
@@ -352,8 +339,7 @@ def _check_reads(info: OpInfo, op: Operator) -> None:
     p = info.forward
     wanted = [s.removesuffix("_grad") for s in op.outputs]
     if not wanted:
-        what = f"{op.type} needs a name for its result"
-        raise wrong(what, 'outputs={"x_grad": "x@GRAD"}')
+        raise wrong(f"{op.type} needs a name for its result", 'outputs={"x_grad": "x@GRAD"}')
     for name in p.reads(wanted):
         if name in info.inputs and name not in op.inputs and name not in op.attrs:
             what = f"{op.type} needs the slot {name!r} for {', '.join(op.outputs)}"

@@ -190,8 +190,7 @@ class Program:
         if isinstance(value, Variable):
             if value.block.program is not self:
                 what = f"Variable {value.name!r} belongs to another program"
-                advice = "build both in one program_guard, or feed the fetched value"
-                raise wrong(what, advice)
+                raise wrong(what, "build both in one program_guard, or feed the fetched value")
             if value.block is not block and block.find_var(value.name) is not value:
                 what = f"Variable {value.name!r} lives inside block {value.block.idx} and has no value outside of it"
                 raise wrong(what, "return it from the branch or the body")
@@ -376,8 +375,7 @@ def lift(program: Program, tensor: Any) -> Variable:
         what += (
             "the traced function, or changed in place: the program does not know what it came from"
         )
-        advice = "compute it inside the function, or pass x.detach() for a constant"
-        raise wrong(what, advice)
+        raise wrong(what, "compute it inside the function, or pass x.detach() for a constant")
     if tensor.requires_grad:
         free = tensor.name and tensor.name not in program.blocks[0].vars
         name = tensor.name if free else program.unique_name("param")

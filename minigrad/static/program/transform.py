@@ -13,6 +13,8 @@ from .program import Program
 from .variable import Variable
 from .verify import verify
 
+_COPIED = ("initial", "history", "error_clips", "inputs", "outputs", "backward_calls", "_counts")
+
 
 def copy_program(program: Program) -> Program:
     """An independent copy: blocks, variables, operators, start values."""
@@ -23,14 +25,11 @@ def copy_program(program: Program) -> Program:
         copy.blocks.append(Block(copy, block.idx, block.parent, block.forward_block))
         copy_into(copy.blocks[-1], block, operators, {})
     for op in operators.values():
-        op.forward_op, op.copy_of = operators.get(id(op.forward_op)), operators.get(id(op.copy_of))
-    copy.initial = {k: v.copy() for k, v in program.initial.items()}
-    copy.history = list(program.history)
+        op.forward_op = operators.get(id(op.forward_op))
+        op.copy_of = operators.get(id(op.copy_of))
     copy.pruned = [p._replace(op=operators.get(id(p.op), p.op)) for p in program.pruned]
-    copy.error_clips = dict(program.error_clips)
-    copy.inputs, copy.outputs = list(program.inputs), list(program.outputs)
-    copy.backward_calls = deepcopy(program.backward_calls)
-    copy._counts = dict(program._counts)
+    for name in _COPIED:
+        setattr(copy, name, deepcopy(getattr(program, name)))
     return copy
 
 
@@ -144,8 +143,7 @@ def prune(program: Program, targets: Any) -> Program:
     block = copy.global_block()
     wanted = set(names_of(copy, targets, "prune", root=True))
     if not wanted:
-        what = "prune needs at least one target to keep"
-        raise wrong(what, "program.prune([loss])")
+        raise wrong("prune needs at least one target to keep", "program.prune([loss])")
     _keep(block, needed_ops(block.ops, wanted))
     copy.history.append("prune")
     drop_unused(copy, wanted)
@@ -154,17 +152,13 @@ def prune(program: Program, targets: Any) -> Program:
 
 def drop_unused(program: Program, keep: set[str]) -> None:
     """Remove blocks no operator holds and variables no operator names."""
-    held, waiting = {0}, [0]
-    while waiting:
-        inner = {b for op in program.blocks[waiting.pop()].ops for b in op.sub_blocks.values()}
-        waiting += inner - held
-        held |= inner
+    held = {0}
+    for block in program.blocks:  # those that hold others come first
+        if block.idx in held:
+            held.update(index for op in block.ops for index in op.sub_blocks.values())
     order = sorted(held)
     new_index = {old: k for k, old in enumerate(order)}
     program.blocks = [program.blocks[k] for k in order]
-    program.backward_calls = [c for c in program.backward_calls if c.block in held]
-    for call in program.backward_calls:
-        call.block = new_index[call.block]
     for block in program.blocks:
         block.idx = new_index[block.idx]
         block.parent = new_index.get(block.parent, -1)
@@ -182,8 +176,9 @@ def drop_unused(program: Program, keep: set[str]) -> None:
     known = {v.name for v in program.all_variables()}
     program.error_clips = {n: c for n, c in program.error_clips.items() if n in known}
     program.outputs = [n for n in program.outputs if n in program.global_block().vars]
-    program.backward_calls = [
-        c for c in program.backward_calls if not known.isdisjoint(c.gradients.values())
-    ]
+    calls = [c for c in program.backward_calls if not known.isdisjoint(c.gradients.values())]
+    program.backward_calls = [c for c in calls if c.block in held]
+    for call in program.backward_calls:
+        call.block = new_index[call.block]
     program.changed()
     program.pruned = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -73,8 +72,10 @@ class Variable(Operators):
         derived_stop: bool = False,
     ) -> None:
         self.block, self.name, self.shape = block, name, tuple(shape)
-        self.dtype = dtype if isinstance(dtype, np.dtype) else np.dtype(dtype)
-        self.persistable, self.trainable, self.is_data = persistable, trainable, is_data
+        self.dtype = np.dtype(dtype)
+        self.persistable = persistable
+        self.trainable = trainable
+        self.is_data = is_data
         self._stop, self._derived_stop = stop_gradient, derived_stop
 
     @staticmethod
@@ -171,19 +172,11 @@ _new: Any = object.__new__
 def check_name(name: Any) -> None:
     """A variable's name is a short text, unlike any other part of a program.  Errors: `ProgramError`."""
     good = isinstance(name, str) and 0 < len(name) <= 200 and name.isprintable()
-    if not good or _ODD.search(name) or _is_number(name):
+    if not good or _ODD.search(name):
         what = f"{name!r:.80} cannot be the name of a variable: use letters, digits, and _ . @ / -"
         raise wrong(what)
 
 
-_ODD = re.compile(r"[\s(){}\[\],=:\"'#;<>\\]|^-|^(True|False|None|@EMPTY@)$")
-
-
-def _is_number(name: str) -> bool:
-    if name[0] not in "0123456789+.":
-        return False
-    try:
-        ast.literal_eval(name)
-    except (ValueError, SyntaxError):
-        return False
-    return True
+_ODD = re.compile(
+    r"[\s(){}\[\],=:\"'#;<>\\]|^-|^(True|False|None|@EMPTY@|\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?j?)$"
+)

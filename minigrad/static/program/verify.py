@@ -10,9 +10,8 @@ from typing import Any, NoReturn
 
 from ...errors import ProgramError, did_you_mean
 from ...grad_names import EMPTY
-from ...primitives.arguments import Names
 from .block import Block
-from .operator import BLOCK_ATTRS, CONTROL, ROLES, ROWS, Operator, bind_slots, op_info
+from .operator import BLOCK_ATTRS, CONTROL, ROLES, Operator, bind_slots, op_info
 from .program import Program
 from .variable import check_name
 
@@ -88,51 +87,45 @@ def control_flow_fits(program: Program) -> None:
     """The names control flow hands in and out exist in its blocks, one for each value; what it takes out is made."""
     for place in _control(program):
         op = place[2]
-        if op.type not in ROWS:
-            continue
-        scopes = op.outputs.get("scopes", op.inputs.get("scopes", ()))
-        _require(len(scopes) == 1, place, "it needs one place for its scopes")
-        if op.type.startswith("cond"):
+        attrs, rows = CONTROL[op.type].attrs, CONTROL[op.type].rows
+        if rows:
+            scopes = op.outputs.get("scopes", op.inputs.get("scopes", ()))
+            _require(len(scopes) == 1, place, "it needs one place for its scopes")
+        if op.type in ("cond", "cond_grad"):
             _require(len(op.inputs.get("pred", ())) == 1, place, "it decides on one value")
-        for row in ROWS[op.type]:
-            first, *slots = (n for n in row if n not in CONTROL[op.type].attrs)
-            for slot in slots:
-                same = len(_slot(op, first)) == len(_slot(op, slot))
-                _require(same, place, f"{first!r} and {slot!r} are not equally long")
-            _names_fit(program, place, row)
+        for slot, *others in rows:
+            length = len(_slot(op, slot))
+            for name in sorted(others, key=attrs.__contains__):  # slots before attrs
+                if name in attrs:
+                    _names_fit(program, place, name, slot)
+                else:
+                    same = len(_slot(op, name)) == length
+                    _require(same, place, f"{slot!r} and {name!r} are not equally long")
         if op.type == "while":
-            inner, cond = program.blocks[op.attrs["cond_block"]], op.attrs.get("cond")
+            inner = program.blocks[op.attrs["cond_block"]]
+            cond = op.attrs.get("cond")
             good = isinstance(cond, str) and inner.has_var(cond)
             _require(good, place, f"the condition {cond!r} is no variable")
-        for attr in (a for row in ROWS[op.type] for a in _lists(op, row)):
+        for attr in (name for row in rows for name in row if name in attrs):
             index = _home(op, attr)
-            made = {n for inner in program.blocks[index].ops for n in inner.output_names}
-            made.update(*(op.attrs[a] for a in _GIVEN if a in op.attrs and _home(op, a) == index))
+            known = {EMPTY, *_given(op).get(index, ())}
+            known.update(n for inner in program.blocks[index].ops for n in inner.output_names)
             for name in op.attrs[attr]:
-                known = name == EMPTY or name in made
-                _require(known, place, f"{attr}: nothing in block {index} writes {name!r}")
+                what = f"{attr}: nothing in block {index} writes {name!r}"
+                _require(name in known, place, what)
 
 
-def _names_fit(program: Program, place: Place, row: Names) -> None:
-    """Lists of names in attrs are as long as their slots, and their block has these names."""
-    op, slot = place[2], row[0]
-    for attr in _lists(op, row):
-        names: Any = op.attrs.get(attr)
-        good = (
-            isinstance(names, list)
-            and len(names) == len(_slot(op, slot))
-            and all(isinstance(n, str) for n in names)
-        )
-        _require(good, place, f"{attr!r} must be a list of names, as long as {slot!r}")
-        inner = program.blocks[_home(op, attr)]
-        for name in names:
-            there = name == EMPTY or name in inner.vars
-            _require(there, place, f"{attr}: block {inner.idx} has no {name!r}")
-
-
-def _lists(op: Operator, row: Names) -> list[str]:
-    """The attrs in a row: lists of names in the blocks of an operator."""
-    return [name for name in row if name in CONTROL[op.type].attrs]
+def _names_fit(program: Program, place: Place, attr: str, slot: str) -> None:
+    """A list of names in an attr is as long as its slot, and its block has these names."""
+    op = place[2]
+    names: Any = op.attrs.get(attr)
+    good = isinstance(names, list) and all(isinstance(n, str) for n in names)
+    good = good and len(names) == len(_slot(op, slot))
+    _require(good, place, f"{attr!r} must be a list of names, as long as {slot!r}")
+    inner = program.blocks[_home(op, attr)]
+    for name in names:
+        there = name == EMPTY or name in inner.vars
+        _require(there, place, f"{attr}: block {inner.idx} has no {name!r}")
 
 
 def _home(op: Operator, attr: str) -> int:
@@ -145,13 +138,20 @@ def _slot(op: Operator, slot: str) -> list[str]:
     return op.inputs.get(slot, op.outputs.get(slot, []))
 
 
+def _given(op: Operator) -> dict[int, set[str]]:
+    """The names an operator writes into its blocks before they run."""
+    given: dict[int, set[str]] = {}
+    for attr in _GIVEN:
+        if attr in op.attrs:
+            given.setdefault(_home(op, attr), set()).update(op.attrs[attr])
+    return given
+
+
 def given_names(program: Program) -> dict[int, set[str]]:
     """The names control flow writes into its blocks before they run."""
     given: dict[int, set[str]] = {}
     for _, _, op in _control(program):
-        for attr in _GIVEN:
-            if attr in op.attrs:
-                given.setdefault(_home(op, attr), set()).update(op.attrs[attr])
+        given |= _given(op)  # a block is held by one operator
     return given
 
 
@@ -160,15 +160,6 @@ def mark_given(program: Program) -> Program:
     for index, names in given_names(program).items():
         program.blocks[index].written |= names
     return program
-
-
-def held_at(program: Program) -> dict[int, int]:
-    """For every block the operator of its parent that runs it; a condition is tested before its loop's body runs."""
-    return {
-        index: 0 if attr == "cond_block" else k
-        for _, k, op in _control(program)
-        for attr, index in op.sub_blocks.items()
-    }
 
 
 def root_comes_first(program: Program) -> None:
@@ -223,47 +214,48 @@ def operators_fit(program: Program) -> None:
             if inputs is not None and len(inputs) != len(op.outputs[slot]):
                 fail(*place, f"{slot!r} is not as long as its input")
         for name in (*op.input_names, *op.output_names):
-            if name != EMPTY and not block.has_var(name):
+            if name != EMPTY and name not in block.vars and not block.has_var(name):
                 fail(*place, f"no variable {name!r}{did_you_mean(name, block.visible_names())}")
         for name in op.output_names:
-            var = block.find_var(name)
-            if var is not None and var.block is not block and not var.persistable:
+            if name not in block.vars and name != EMPTY and not block.var(name).persistable:
                 fail(*place, f"it writes {name!r} of a block around it")
 
 
 def written_before_read(program: Program) -> None:
-    """No name is read before its block, or one around it, has written it."""
-    given, held = given_names(program), held_at(program)
-    # block → name → the first operator that writes it, -1 for what is there
-    ready: dict[int, dict[str, int]] = {}
-    for block in program.blocks:  # parents and forward blocks come first
+    """No name is read before its block, or one around it, has written it: followed in the order of a run."""
+    given = given_names(program)
+    ready: dict[int, set[str]] = {}  # block → what is there
+    for block in program.blocks:
         there = {v.name for v in block.vars.values() if v.is_data or v.persistable}
-        here = ready[block.idx] = dict.fromkeys(there | given.get(block.idx, set()), -1)
+        ready[block.idx] = there | given.get(block.idx, set())
+
+    def known(block: Block | None, name: str) -> bool:
+        while block is not None and name not in ready[block.idx]:
+            if name in block.vars:  # which hides one of a block around it
+                return False
+            if name in ready.get(block.forward_block, ()):
+                return True
+            block = block.parent_block
+        return block is not None
+
+    def follow(block: Block) -> None:
+        here = ready[block.idx]
         for k, op in enumerate(block.ops):
             for name in op.input_names:
-                known = name in here or name == EMPTY or _outside(block, name, ready, held)
-                if not known:
+                if name not in here and name != EMPTY and not known(block, name):
                     fail(block, k, op, f"it reads {name!r} before anything wrote it")
-            for name in op.output_names:
-                here.setdefault(name, k)
-    for block, k, op in _control(program):
-        if op.type == "while":
-            inner, cond = program.blocks[op.attrs["cond_block"]], op.attrs["cond"]
-            if cond not in ready[inner.idx] and not _outside(inner, cond, ready, held):
-                fail(block, k, op, f"nothing writes its condition {cond!r}")
+            if op.type in CONTROL:
+                for _, index in sorted(
+                    op.sub_blocks.items()
+                ):  # the condition before its loop's body
+                    follow(program.blocks[index])
+            if op.type == "while":
+                cond = op.attrs["cond"]
+                if not known(program.blocks[op.attrs["cond_block"]], cond):
+                    fail(block, k, op, f"nothing writes its condition {cond!r}")
+            here.update(op.output_names)
 
-
-def _outside(
-    block: Block | None, name: str, ready: dict[int, dict[str, int]], held: dict[int, int]
-) -> bool:
-    """Whether the forward block, or one around this one before it runs this one, has written the name."""
-    while block is not None and name not in block.vars:
-        if name in ready.get(block.forward_block, ()):
-            return True
-        inner, block = block, block.parent_block
-        if block is not None and ready[block.idx].get(name, len(block.ops)) < held[inner.idx]:
-            return True
-    return False
+    follow(program.blocks[0])
 
 
 def start_values_fit(program: Program) -> None:

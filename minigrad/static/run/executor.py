@@ -137,13 +137,11 @@ def _in_steps(name: str, scope: Scope) -> Any:
     if name in scope.values:
         return np.array(scope.values[name])
     for value in scope.values.values():
-        values = None
-        if isinstance(value, Scope):
-            values = _in_steps(name, value)
-        elif isinstance(value, list):
-            values = [v for s in value if (v := _in_steps(name, s)) is not None] or None
-        if values is not None:
-            return values
+        scopes = value if isinstance(value, list) else [value]
+        inside = [_in_steps(name, s) for s in scopes if isinstance(s, Scope)]
+        values = [v for v in inside if v is not None]
+        if values:
+            return values if isinstance(value, list) else values[0]
     return None
 
 
@@ -194,7 +192,8 @@ def fed_shapes(program: Program, feed: Any) -> dict[str, Shape]:
         return shapes
     for key, value in feed.items():
         var = _data(program, key)
-        if _is_shape(value, len(var.shape)):
+        is_numbers = isinstance(value, list | tuple) and all(type(n) is int for n in value)
+        if is_numbers and len(value) == len(var.shape):  # one per axis, in an array's place
             shape, dtype = tuple(value), var.dtype
         else:
             array = _array(var, value)
@@ -211,13 +210,8 @@ def check_all_fed(program: Program, fed: Container[str], fetch: list[str]) -> No
         read = {n for block in program.blocks for op in block.ops for n in op.input_names}
         for var in unfed:
             if var.name in read or var.name in fetch:
-                raise not_fed(var)
-
-
-def not_fed(var: Variable) -> MinigradError:
-    """What to raise if nobody feeds what the program reads."""
-    advice = f"feed {{{var.name!r}: …}} with shape {list(var.shape)}"
-    return wrong(f"the program reads {var.name!r}, but it was not fed", advice)
+                advice = f"feed {{{var.name!r}: …}} with shape {list(var.shape)}"
+                raise wrong(f"the program reads {var.name!r}, but it was not fed", advice)
 
 
 def not_set(name: str) -> MinigradError:
@@ -242,8 +236,7 @@ def _array(var: Variable, value: Any) -> Array:
         raise  # a Variable says itself that it has no value
     except (TypeError, ValueError) as error:
         what = f"feed {var.name!r} is no array: {error}"
-        advice = "an array, a Tensor, or lists whose rows have equal lengths"
-        raise wrong(what, advice) from None
+        raise wrong(what, "an array, a Tensor, or lists whose rows have equal lengths") from None
 
 
 def _check_fits(var: Variable, shape: Shape, dtype: DType) -> None:
@@ -259,9 +252,3 @@ def _check_fits(var: Variable, shape: Shape, dtype: DType) -> None:
         return
     what = f"feed {var.name!r} is {dtype}{list(shape)}, the program expects {var.dtype}{list(declared)}"
     raise wrong(what, advice)
-
-
-def _is_shape(value: Any, ndim: int) -> bool:
-    """Whether whole numbers, one per axis, were given in an array's place."""
-    is_numbers = isinstance(value, list | tuple) and all(type(n) is int for n in value)
-    return is_numbers and len(value) == ndim

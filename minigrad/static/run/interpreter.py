@@ -6,7 +6,9 @@ reads the values of each step; that block runs in a Scope of its own inside the 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +21,7 @@ from ...primitives.dispatch import check_finite
 from ..program.block import Block
 from ..program.operator import Operator, op_info, unwritten
 from ..program.program import Program
-from .kernels import refused, run_grad_op, run_kernel, targets
+from .kernels import refused, run_op
 from .limits import HELD, LARGER, MEMORY, check_room, endless
 
 
@@ -90,15 +92,11 @@ class Record:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.steps: list[Step] = []
-        self._reads: dict[int, dict[str, Operator]] = {}
 
     def enter(self, block: Block, scope: Scope, turn: int | None) -> None:
         """A block is entered; with the values that it reads from outside."""
-        if block.idx not in self._reads:
-            self._reads[block.idx] = outer_reads(block)
-        self.steps.append(
-            Step("enter", block.idx, None, turn, _known(scope, self._reads[block.idx]))
-        )
+        values = _known(scope, outer_reads(block))
+        self.steps.append(Step("enter", block.idx, None, turn, values))
 
     def ran(self, block: Block, number: int, op: Operator, scope: Scope, turn: int | None) -> None:
         """An operator ran and wrote its values."""
@@ -132,24 +130,20 @@ def _known(scope: Scope, names: Iterable[str]) -> ByName:
 # finds them.  A grad block runs in a Scope inside the one of the step it belongs to, from the last step to the first.
 
 
+@dataclass(eq=False)
 class Run:
     """One run of a program: how every kind of operator is carried out."""
 
-    def __init__(
-        self,
-        program: Program,
-        updates: Scope,
-        step_limit: int,
-        check_finite: bool,
-        keep: bool = False,
-        memory_limit: int = MEMORY,
-        record: Record | None = None,
-    ) -> None:
-        self.program, self.updates = program, updates
-        self.record = record  # what happens is noted there, for looking at
-        self.step_limit, self.check_finite = step_limit, check_finite
-        self.keep = keep  # the scopes of grad blocks, for looking at
-        self.room = self.memory_limit = memory_limit  # bytes for more values, and in all
+    program: Program
+    updates: Scope
+    step_limit: int
+    check_finite: bool
+    keep: bool = False  # the scopes of grad blocks, for looking at
+    memory_limit: int = MEMORY
+    record: Record | None = None  # what happens is noted there, for looking at
+
+    def __post_init__(self) -> None:
+        self.room = self.memory_limit  # bytes for more values
 
     def block(self, block: Block, scope: Scope, turn: int | None = None) -> None:
         """Run the operators of a block in a scope, whose names take room, too.
@@ -190,13 +184,7 @@ class Run:
             arrays = {s: [*map(np.asarray, values)] for s, values in slots.items()}
             types = {s: [(a.shape, a.dtype) for a in listed] for s, listed in arrays.items()}
             check_room(op.type, p, types, op.attrs, self.room, op.source_line)
-        if info.is_grad:
-            gradients = run_grad_op(p, slots, op.attrs, op.outputs)
-            names = [n for slot in gradients for n in op.outputs[slot]]
-            values = [v for listed in gradients.values() for v in listed]
-        else:
-            names, values = targets(p, op), run_kernel(p, slots, op.attrs)
-        for name, value in zip(names, values, strict=True):
+        for name, value in run_op(op, info, slots):
             if name != EMPTY:
                 self.write(block, scope, name, value)
 
@@ -269,8 +257,7 @@ def run_while(run: Run, op: Operator, scope: Scope) -> None:
     values = _values(run, scope, op.inputs["x"])
     scopes: list[Scope] = []
     while True:
-        step = Scope(scope, body.idx)
-        step.values.update(zip(op.attrs["carried"], values, strict=True))
+        step = _step(op, scope, body, values)
         test = Scope(step, cond.idx)
         run.block(cond, test, len(scopes))
         if not np.all(run.value(test, op.attrs["cond"])):
@@ -282,8 +269,7 @@ def run_while(run: Run, op: Operator, scope: Scope) -> None:
         run.block(body, step, len(scopes))
         values = _values(run, step, op.attrs["next"])
         scopes.append(step)
-    scope.values.update(zip(op.outputs["out"], values, strict=True))
-    scope.values[op.outputs["scopes"][0]] = scopes
+    _set(scope, [*op.outputs["out"], *op.outputs["scopes"]], [*values, scopes])
 
 
 def run_recurrent(run: Run, op: Operator, scope: Scope) -> None:
@@ -296,16 +282,21 @@ def run_recurrent(run: Run, op: Operator, scope: Scope) -> None:
     values = _values(run, scope, op.inputs["x"])
     scopes: list[Scope] = []
     for t in range(len(seqs[0])):
-        step = Scope(scope, body.idx)
-        step.values.update(zip(op.attrs["carried"], values, strict=True))
-        step.values.update((n, s[t]) for n, s in zip(op.attrs["steps"], seqs, strict=True))
+        step = _step(op, scope, body, values)
+        _set(step, op.attrs["steps"], [s[t] for s in seqs])
         run.block(body, step, t)
         values = _values(run, step, op.attrs["next"])
         scopes.append(step)
-    for name, local in zip(op.outputs.get("stacked", ()), op.attrs["step_out"], strict=True):
-        scope.values[name] = _stacked(body, scopes, local)
-    scope.values.update(zip(op.outputs["out"], values, strict=True))
-    scope.values[op.outputs["scopes"][0]] = scopes
+    stacked = [_stacked(body, scopes, local) for local in op.attrs["step_out"]]
+    _set(scope, op.outputs.get("stacked", ()), stacked)
+    _set(scope, [*op.outputs["out"], *op.outputs["scopes"]], [*values, scopes])
+
+
+def _step(op: Operator, scope: Scope, body: Block, values: list[Any]) -> Scope:
+    """The scope of a step of a loop, with what it carries."""
+    step = Scope(scope, body.idx)
+    step.values.update(zip(op.attrs["carried"], values, strict=True))
+    return step
 
 
 def _stacked(body: Block, scopes: list[Scope], name: str) -> Array:
@@ -323,7 +314,6 @@ def run_loop_grad(run: Run, op: Operator, scope: Scope) -> None:
     stacked = [
         None if n == EMPTY else run.value(scope, n) for n in op.inputs.get("stacked_grad", ())
     ]
-    totals: ByName = {}
     inner_scopes: list[Scope] = []
     for t in range(len(scopes) - 1, -1, -1):
         inner = _grad_scope(run, scopes[t], block)
@@ -331,14 +321,26 @@ def run_loop_grad(run: Run, op: Operator, scope: Scope) -> None:
         _set(inner, op.attrs.get("step_out_grad", ()), [g if g is None else g[t] for g in stacked])
         run.block(block, inner, t)
         grads = _values(run, inner, op.attrs["carried_grad"])
-        for local in op.attrs["params_local"]:
-            if local != EMPTY:
-                value = in_order(run.value(inner, local))
-                totals[local] = totals[local] + value if local in totals else value
         inner_scopes.append(inner)
     _set(scope, op.outputs["x_grad"], grads)
-    _set_totals(run, op, scope, totals)
-    _set_sequences(run, op, scope, inner_scopes[::-1])
+    for slot, attr, gathered in (("params", "params_local", _sum), ("seq", "steps_grad", _stack)):
+        names = op.outputs.get(f"{slot}_grad", ())
+        outer = op.inputs.get(slot, ())
+        for name, local, value in zip(names, op.attrs.get(attr, ()), outer, strict=True):
+            if name != EMPTY:
+                parts = [run.value(inner, local) for inner in inner_scopes]
+                no_step = np.zeros_like(run.value(scope, value))
+                scope.values[name] = gathered(parts) if parts else no_step
+
+
+def _sum(parts: list[Array]) -> Array:
+    """The gradient of what the body reads from outside."""
+    return functools.reduce(np.add, map(in_order, parts))
+
+
+def _stack(parts: list[Array]) -> Array:
+    """The gradient of a sequence, from those of its elements, last one first."""
+    return np.stack(parts[::-1])
 
 
 def _values(run: Run, scope: Scope, names: list[str]) -> list[Any]:
@@ -350,23 +352,6 @@ def _set(scope: Scope, names: Any, values: list[Any]) -> None:
     for name, value in zip(names, values, strict=True):
         if name != EMPTY:
             scope.values[name] = value
-
-
-def _set_totals(run: Run, op: Operator, scope: Scope, totals: ByName) -> None:
-    """The gradients of what the body read from outside: sums over the steps, zero if there was none."""
-    names, params = op.outputs["params_grad"], op.inputs["params"]
-    for name, local, param in zip(names, op.attrs["params_local"], params, strict=True):
-        if name != EMPTY:
-            none = local not in totals
-            scope.values[name] = np.zeros_like(run.value(scope, param)) if none else totals[local]
-
-
-def _set_sequences(run: Run, op: Operator, scope: Scope, scopes: list[Scope]) -> None:
-    names, locals_ = op.outputs.get("seq_grad", ()), op.attrs.get("steps_grad", ())
-    for name, local, seq in zip(names, locals_, op.inputs.get("seq", ()), strict=True):
-        if name != EMPTY:
-            parts = [run.value(s, local) for s in scopes]
-            scope.values[name] = np.stack(parts) if parts else np.zeros_like(run.value(scope, seq))
 
 
 def _grad_scope(run: Run, forward: Scope, block: Block) -> Scope:

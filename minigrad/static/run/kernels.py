@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from ...primitives.registry import Primitive
 from ..program.variable import ShapeOf, Variable
 
 if TYPE_CHECKING:
-    from ..program.operator import Operator
+    from ..program.operator import Operator, OpInfo
 
 
 def run_kernel(p: Primitive, slots: Values, attrs: Attrs) -> list[Any]:
@@ -39,10 +39,10 @@ def arguments(
     """
     args: list[Any] = []
     for name in p.inputs:
+        values = slots.get(name, ())
         if name == p.list_input:
-            args.extend(slots.get(name, ()))
+            args += values
         else:
-            values = slots.get(name)
             args.append(values[0] if values else attrs.get(name))
     options = {}
     for a in p.attrs:
@@ -89,6 +89,20 @@ def run_grad_op(p: Primitive, slots: Values, attrs: Attrs, asked: Container[str]
             values = [_sum_back(v, slots[s][0]) for v in values]
         out[f"{s}_grad"] = values
     return out
+
+
+def run_op(op: Operator, info: OpInfo, slots: Values) -> Iterable[tuple[str, Any]]:
+    """What a primitive or its grad op makes of values by slot, each with its name; `EMPTY` for what nobody wants."""
+    p = info.forward
+    if info.is_grad:
+        gradients = run_grad_op(p, slots, op.attrs, op.outputs)
+        names = [n for slot in gradients for n in op.outputs[slot]]
+        values = [v for listed in gradients.values() for v in listed]
+    else:
+        names, values = targets(p, op), run_kernel(p, slots, op.attrs)
+    if len(values) != len(names):
+        raise ValueError(f"{len(values)} values for {len(names)} names")
+    return zip(names, values, strict=True)
 
 
 def _sum_back(value: Any, like: Any) -> Any:
@@ -142,7 +156,8 @@ def refused(
 ) -> ProgramError:
     """What to raise where the kernel or a rule of an operator refuses its values, given by slot."""
     slots = [slot for slot, listed in values.items() for _ in listed]
-    flat, called = [v for listed in values.values() for v in listed], f"{place}{op.type}"
+    flat = [v for listed in values.values() for v in listed]
+    called = f"{place}{op.type}"
     found = op_error(called, slots, flat, op.attrs, error, line=line)
     if found is error:
         return ProgramError(

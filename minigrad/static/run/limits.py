@@ -75,14 +75,8 @@ def _einsum(s: Shapes, attrs: Attrs) -> int:
 
 
 def _asked(attrs: Attrs, name: str = "shape") -> int:
-    value = attrs.get(name, ())
-    return math.prod(
-        max(n, 1) for n in np.ravel(np.asarray(value or (), dtype=object)) if type(n) is int
-    )
-
-
-def _tile(s: Shapes, attrs: Attrs) -> int:
-    return math.prod(s["x"][0]) * _asked(attrs, "repetitions")
+    sizes = np.maximum(np.array(attrs.get(name, ()), dtype=object), 1)
+    return math.prod(np.ravel(sizes))
 
 
 def _pad(s: Shapes, attrs: Attrs) -> int:
@@ -128,19 +122,18 @@ def _indexed(s: Shapes, attrs: Attrs, masks: Sequence[bool] = ()) -> int:
     waiting = zip(s.get("index", ()), chain(masks, repeat(False)), strict=False)
     basic: list[Any] = []
     for part in attrs["template" if "template" in attrs else "index"]:
-        if isinstance(part, str | list | np.ndarray):
-            shape, mask = next(waiting) if isinstance(part, str) else _shape_and_mask(part)
-            shapes.append((math.prod(shape),) if mask else shape)
-            basic += [0] * (len(shape) if mask else 1)
+        if isinstance(part, str):
+            shape, mask = next(waiting)
+        elif isinstance(part, list | np.ndarray):
+            array = np.asarray(part)
+            shape, mask = array.shape, array.dtype.kind == "b"
         else:
             basic.append(part)
+            continue
+        shapes.append((math.prod(shape),) if mask else shape)
+        basic += [0] * (len(shape) if mask else 1)
     piece = np.broadcast_to(0, x)[tuple(basic)]
     return broadcast_size(shapes) * piece.size if shapes else 0
-
-
-def _shape_and_mask(part: Any) -> tuple[Shape, bool]:
-    array = np.asarray(part)
-    return array.shape, array.dtype.kind == "b"
 
 
 def _parts(s: Shapes, attrs: Attrs) -> int:
@@ -151,7 +144,8 @@ def _parts(s: Shapes, attrs: Attrs) -> int:
 
 LARGER: dict[str, Callable[..., int]] = {
     **{product: partial(_products, product) for product in _PRODUCTS},
-    "einsum": _einsum, "fill_constant": lambda s, attrs: _asked(attrs), "tile": _tile, "pad": _pad,
+    "einsum": _einsum, "fill_constant": lambda s, attrs: _asked(attrs), "pad": _pad,
+    "tile": lambda s, attrs: math.prod(s["x"][0]) * _asked(attrs, "repetitions"),
     "take": _take, "conv2d": _padded, "avg_pool2d": _padded, "max_pool2d": _padded, "max_pick": _padded,
     "max_unpool": _padded, "conv_transpose2d": _transposed, "getitem": _indexed, "gather": _indexed, "split": _parts,
 }  # fmt: skip

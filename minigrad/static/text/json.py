@@ -29,7 +29,7 @@ from ..program.operator import ROLES, Operator
 from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable
 from ..program.verify import mark_given, verify
-from .literals import DTYPES, LIMIT, check_memory, check_shape, from_plain, to_plain
+from .literals import DTYPES, LIMIT, check_memory, declare, from_plain, to_plain
 
 FORMAT, VERSION = "minigrad program", 1
 
@@ -144,13 +144,15 @@ def _check(value: Any, schema: Any, where: str) -> None:
         good, wanted = type(value) is list, "a list"
         inside = [(v, schema[0], where) for v in value] if good else ()
     elif isinstance(schema, tuple):
-        good, wanted = type(value) is list and len(value) == len(schema), f"a list of {len(schema)}"
+        good = type(value) is list and len(value) == len(schema)
+        wanted = f"a list of {len(schema)}"
         inside = [(v, s, where) for v, s in zip(value, schema, strict=True)] if good else ()
     elif isinstance(schema, frozenset):
         good = type(value) in (str, int) and value in schema
         wanted = " or ".join(map(repr, sorted(schema)))
     elif isinstance(schema, type):
-        good, wanted = schema is object or type(value) is schema, f"a {schema.__name__}"
+        good = schema is object or type(value) is schema
+        wanted = f"a {schema.__name__}"
     else:
         good, wanted = schema(value), schema.__doc__
     if not good:
@@ -213,7 +215,7 @@ def _program(data: ByName, limit: int) -> Program:
     pairs = list(zip(program.blocks, data["blocks"], strict=True))
     for block, part in pairs:
         for variable in part["variables"]:
-            _add_variable(block, variable, limit)
+            declare(block, limit, *variable)
     links = [
         (_added(block, item), item["of"]) for block, part in pairs for item in part["operators"]
     ]
@@ -235,21 +237,12 @@ def _program(data: ByName, limit: int) -> Program:
         program.backward_calls.append(call)
     for name, text in data["initial"].items():
         program.initial[name] = _start_value(program.blocks[0].vars.get(name), name, text)
-    program.inputs, program.outputs = data["inputs"], data["outputs"]
+    program.inputs = data["inputs"]
+    program.outputs = data["outputs"]
     for name in (*program.inputs, *program.outputs):
         if name not in program.blocks[0].vars:
             raise ValueError(f"{name!r} is no variable of block 0")
     return program
-
-
-def _add_variable(block: Block, item: list[Any], limit: int) -> None:
-    name, kind, dtype, shape, stop, derived = item
-    persistable = kind in ("param", "const")
-    check_shape(shape, 0 if persistable else -1, np.dtype(dtype).itemsize, limit)
-    block.create_var(
-        name, shape, dtype, persistable=persistable, trainable=kind == "param", is_data=kind == "data",
-        stop_gradient=stop, derived_stop=derived,
-    )  # fmt: skip
 
 
 def _added(block: Block, item: ByName) -> Operator:

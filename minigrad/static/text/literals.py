@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import ProgramFormatError
+
 MAX_DEPTH = 16  #: of lists in an attr
 LIMIT = 2**30  #: bytes that what is read may take, and that an array may declare
 _SIZES = {"int": (8, 16, 32, 64), "uint": (8, 16, 32, 64), "float": (16, 32, 64)}
@@ -113,7 +115,20 @@ def check_shape(shape: Any, smallest: int = 0, itemsize: int = 8, limit: int = L
         )
 
 
+def declare(
+    block: Any, limit: int, name: str, kind: str, dtype: str, shape: list[int], *stops: bool | None
+) -> None:
+    """A variable that a stored program declares; ``stops``: its ``stop_gradient``, as set and as derived."""
+    persistable = kind in ("param", "const")
+    check_shape(shape, 0 if persistable else -1, np.dtype(dtype).itemsize, limit)
+    block.create_var(
+        name, shape, dtype, persistable=persistable, trainable=kind == "param", is_data=kind == "data",
+        stop_gradient=stops[0], derived_stop=stops[1],
+    )  # fmt: skip
+
+
 def check_memory(size: int, limit: int) -> None:
-    """Errors: `ValueError` for a text whose values would take more than the limit."""
+    """Errors: `ProgramFormatError` for a text whose values would take more than the limit."""
     if size > limit:
-        raise ValueError(f"this may take {size} bytes, the limit is {limit}: give another limit=…")
+        what = f"this may take {size} bytes, the limit is {limit}: give another limit=…"
+        raise ProgramFormatError(what)

@@ -32,18 +32,10 @@ from ...grad_names import EMPTY, GRAD, variable_of, whole
 from ...ops.shape import Array
 from ...primitives.arguments import Attrs, ByName, Names, Slots
 from ..program.block import Block
-from ..program.operator import (
-    BLOCK_ATTRS,
-    CONTROL,
-    ROLES,
-    Operator,
-    bind_slots,
-    find_info,
-    op_info,
-)
+from ..program.operator import BLOCK_ATTRS, CONTROL, ROLES, Operator, bind_slots, find_info, op_info
 from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable, check_name
-from .literals import DTYPES, LIMIT, check_memory, check_shape, from_plain, to_plain
+from .literals import DTYPES, LIMIT, check_memory, declare, from_plain, to_plain
 
 SMALL = 16  #: elements of a constant whose value is shown
 
@@ -76,9 +68,7 @@ def _block_lines(block: Block) -> list[str]:
     lines = [head + ":"]
     makers = {n: op.type for op in block.ops for names in op.outputs.values() for n in names}
     lines += [
-        f"  {_declaration(v)}{_value_of(block, v)}"
-        for v in block.vars.values()
-        if not _follows(block, v, makers)
+        f"  {_declaration(block, v)}" for v in block.vars.values() if not _follows(block, v, makers)
     ]
     role = "forward"
     calls = {c.begin(block): c for c in block.program.backward_calls if c.block == block.idx}
@@ -117,20 +107,15 @@ def named_after(block: Block, name: str) -> Variable | None:
     return block.find_var(base) if base else None
 
 
-def _value_of(block: Block, v: Variable) -> str:
-    """A small constant shows its value, and keeps it from text to program."""
-    value = block.program.initial.get(v.name) if block.idx == 0 and not v.trainable else None
-    return (
-        ""
-        if value is None or value.size > SMALL
-        else f" = {to_plain(value.tolist(), tuples=True)!r}"
-    )
-
-
-def _declaration(v: Variable) -> str:
+def _declaration(block: Block, v: Variable) -> str:
+    """A variable; a small constant shows its value, and keeps it from text to program."""
     sizes = ", ".join(map(str, v.shape))
     flag = "" if v._stop is None else " stop" if v._stop else " grad"
-    return f"{v.kind} {v.name}: {v.dtype.name}[{sizes}]{flag}"
+    text = f"{v.kind} {v.name}: {v.dtype.name}[{sizes}]{flag}"
+    value = block.program.initial.get(v.name) if block.idx == 0 and not v.trainable else None
+    if value is None or value.size > SMALL:
+        return text
+    return f"{text} = {to_plain(value.tolist(), tuples=True)!r}"
 
 
 def format_op(op: Operator) -> str:
@@ -185,14 +170,11 @@ def parse(text: str, limit: int = LIMIT) -> Program:
     if not isinstance(text, str):
         what = f"a program is read from a text, not from {describe(text)}"
         raise refusal(what, "static.parse(str(program))", ProgramFormatError)
-    try:
-        check_memory(_memory(text), limit)
-    except ValueError as error:
-        raise ProgramFormatError(str(error)) from None
     program = Program()
     program.blocks.clear()
     role = "forward"
     calls: list[tuple[Block, int, list[str]]] = []
+    check_memory(_memory(text), limit)
     for number, line in enumerate(map(str.strip, text.splitlines()), 1):
         try:
             if line.startswith("--"):
@@ -246,7 +228,9 @@ def _known(word: str, words: Names, what: str) -> str:
 
 
 def _new_block(program: Program, head: re.Match[str]) -> None:
-    index, parent, forward = int(head[1]), int(head[2] or -1), int(head[3] or -1)
+    index = int(head[1])
+    parent = int(head[2] or -1)
+    forward = int(head[3] or -1)
     if index != len(program.blocks):
         raise ValueError(f"block {index} stands where block {len(program.blocks)} is expected")
     if not 0 <= parent < index and (index, parent) != (0, -1):
@@ -258,19 +242,15 @@ def _new_block(program: Program, head: re.Match[str]) -> None:
     program.blocks.append(Block(program, index, parent, forward))
 
 
-def _declare(block: Block, found: re.Match[str], limit: int) -> None:
-    kind, name, dtype, sizes, flag, value = found.groups()
+def _declare(block: Block, line: re.Match[str], limit: int) -> None:
+    kind, name, dtype, sizes, flag, value = line.groups()
     shape = [int(n) for n in sizes.split(",") if n.strip()]
     _known(dtype, tuple(sorted(DTYPES)), "dtype")
-    check_shape(shape, -1, np.dtype(dtype).itemsize, limit)
-    persistable = kind in ("param", "const")
-    if persistable and (block.idx or -1 in shape):
+    if kind in ("param", "const") and (block.idx or -1 in shape):
         raise ValueError("what outlives a run lies in block 0 and has a size")
-    block.create_var(
-        name, shape, dtype, is_data=kind == "data", persistable=persistable, trainable=kind == "param",
-        stop_gradient=None if flag is None else flag == " stop",
-        derived_stop=kind in ("data", "const") or dtype[0] != "f",
-    )  # fmt: skip
+    stop = None if flag is None else flag == " stop"
+    derived = kind in ("data", "const") or dtype[0] != "f"
+    declare(block, limit, name, kind, dtype, shape, stop, derived)
     if value is not None:
         if kind != "const":
             raise ValueError("only a constant has a value here")

@@ -7,7 +7,6 @@ formula, never a wrong one.
 from __future__ import annotations
 
 import ast
-import copy
 import functools
 import inspect
 import linecache
@@ -22,6 +21,11 @@ import numpy as np
 from ..graph.format import FEW, NOT_YET, format_number, format_value
 
 LONGEST = 44
+Values = Mapping[str, Any]  # by name
+
+
+class NotUnderstood(Exception):
+    """The code is not a plain formula."""
 
 
 @dataclass(frozen=True)
@@ -33,62 +37,19 @@ class Formula:
     results: tuple[ast.expr, ...]
     names: tuple[str, ...]  # what the results are called: gx, or gx0, gx1
 
-    @functools.lru_cache(maxsize=1024)  # noqa: B019 - formulas are few, and made once per class
     def lines(self) -> tuple[str, ...]:
         """``gx = 2·x·gy``, one line per result."""
-        return tuple(
-            _short(f"{n} = {written(e)}") for n, e in zip(self.names, self.results, strict=True)
-        )
+        both = zip(self.names, self.results, strict=True)
+        return tuple(f"{name} = {written(result)}" for name, result in both)
 
     def reads(self) -> list[str]:
         """The names that the results depend on."""
-        return list(dict.fromkeys(n for e in self.results for n in names_in(e) if n != "self"))
+        return list(dict.fromkeys(name for result in self.results for name in names_in(result)))
 
-    def compute(self, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    def compute(self, values: Values) -> tuple[Any, ...] | None:
         """The results as numbers; None when one of them is not plain arithmetic."""
-        try:
-            with np.errstate(all="ignore"):
-                return tuple(computed(e, values) for e in self.results)
-        except (NotUnderstood, TypeError, ValueError, KeyError):
-            return None
-
-
-def call_formula(operation: str, slots: Iterable[str]) -> ast.expr:
-    """An operation as it is written: ``x·y`` for mul, ``tanh(x)``."""
-    parts: list[ast.expr] = [ast.Name(slot) for slot in slots]
-    if operation in OPERATORS and len(parts) == 2:
-        return ast.BinOp(parts[0], OPERATORS[operation](), parts[1])
-    if operation == "neg" and len(parts) == 1:
-        return ast.UnaryOp(ast.USub(), parts[0])
-    return ast.Call(ast.Name(operation.removeprefix("reduce_")), parts, [])
-
-
-def names_in(expression: ast.expr) -> list[str]:
-    """The names of values in an expression."""
-    nodes = list(ast.walk(expression))
-    called = {id(n.func) for n in nodes if isinstance(n, ast.Call)}
-    return [n.id for n in nodes if isinstance(n, ast.Name) and id(n) not in called]
-
-
-def put_in(expression: ast.expr, values: Mapping[str, Any]) -> str:
-    """An expression with numbers put in for all its names, ``1·(1 − 0.9987²)``; empty where one is
-    missing or has many elements, and where it is no arithmetic.
-    """
-    texts = {n: format_value(v) for n, v in values.items() if getattr(v, "size", 1) <= FEW}
-    known = all(texts.get(n, NOT_YET) != NOT_YET for n in names_in(expression) if n != "self")
-    single = isinstance(expression, ast.Name | ast.Constant)
-    if single or not known or not all(map(_arithmetic, ast.walk(expression))):
-        return ""
-    return written(expression, texts)
-
-
-def _arithmetic(node: ast.AST) -> bool:
-    match node:
-        case ast.Attribute(_, "T") | ast.Attribute(ast.Name("self")):
-            return True
-        case ast.Call(ast.Name(name)):
-            return name in _SCHOOL
-    return not isinstance(node, (ast.Attribute, ast.Subscript, ast.Call))
+        results = tuple(computed(e, values) for e in self.results)
+        return None if any(result is None for result in results) else results
 
 
 def forward_formula(function: Any) -> Formula | None:
@@ -112,6 +73,25 @@ def input_names(function: Any) -> tuple[str, ...]:
     return parameters(getattr(type(function), "forward", None))[1:]
 
 
+def numbered(name: str, count: int) -> tuple[str, ...]:
+    """``gx``, or ``gx0``, ``gx1``, … where there are several."""
+    return (name,) if count == 1 else tuple(f"{name}{i}" for i in range(count))
+
+
+@functools.lru_cache(maxsize=1024)
+def parameters(method: Any) -> tuple[str, ...]:
+    """The names of the parameters of a method; none where it takes any number of them."""
+    try:
+        parameters = inspect.signature(method).parameters.values()
+    except (TypeError, ValueError):
+        return ()
+    plain = all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+    return tuple(p.name for p in parameters) if plain else ()
+
+
+# ---- Reading: what code gives back, in the names of what it reads ----
+
+
 @functools.lru_cache(maxsize=1024)
 def _read(method: Any, inputs: tuple[str, ...], name: str) -> Formula | None:
     """What a method returns; read once per method: where a class gets another one, that is read, too."""
@@ -120,50 +100,24 @@ def _read(method: Any, inputs: tuple[str, ...], name: str) -> Formula | None:
         known: dict[str, ast.expr] = {name: ast.Name(name) for name in names}
         known |= {f"{own}.inputs[{k}]": ast.Name(name) for k, name in enumerate(inputs)}
         known |= {f"{own}.input": ast.Name(name) for name in inputs[:1]}
-        known |= {own: ast.Name("self")}
         known |= {text: ast.Name("y") for text in (f"{own}.output", f"{own}.outputs[0]")}
+        known[own] = ast.Name("self")
         results = _returned(method, known)
         formula = Formula(results, numbered(name, len(results)))
-        return formula if all(formula.lines()) else None
+        short = all(len(line) <= LONGEST for line in formula.lines())
+        return formula if short else None
     except (NotUnderstood, RecursionError, ValueError):
         return None
 
 
-def _short(line: str) -> str:
-    return line if len(line) <= LONGEST else ""
-
-
-# Reading ----------------------------------------------------------------
-
-
-def numbered(name: str, count: int) -> tuple[str, ...]:
-    return (name,) if count == 1 else tuple(f"{name}{i}" for i in range(count))
-
-
-@functools.lru_cache(maxsize=1024)
-def parameters(method: Any) -> tuple[str, ...]:
-    """The names of the parameters of a method; none where it takes any number of them."""
+def _returned(function: Any, known: dict[str, ast.expr]) -> tuple[ast.expr, ...]:
+    """The results of a function in what is ``known`` of names, and of texts like ``self.inputs[0]``."""
     try:
-        parameters = list(inspect.signature(method).parameters.values())
-    except (TypeError, ValueError):
-        return ()
-    plain = all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
-    return tuple(p.name for p in parameters) if plain else ()
-
-
-def _body(method: Any) -> list[ast.stmt]:
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(method)))
+        source = inspect.getsource(inspect.unwrap(function))
+        (definition,) = ast.parse(textwrap.dedent(source)).body
     except (OSError, TypeError, SyntaxError, ValueError) as error:
         raise NotUnderstood from error
-    if not tree.body or not isinstance(tree.body[0], ast.FunctionDef):
-        raise NotUnderstood
-    return tree.body[0].body
-
-
-def _returned(method: Any, known: dict[str, ast.expr]) -> tuple[ast.expr, ...]:
-    """The results of a method in what is ``known`` of names, and of texts like ``self.inputs[0]``."""
-    for statement in _body(inspect.unwrap(method) if method is not None else None):
+    for statement in definition.body if isinstance(definition, ast.FunctionDef) else ():
         match statement:
             case ast.Expr(ast.Constant(str())):
                 pass
@@ -172,14 +126,15 @@ def _returned(method: Any, known: dict[str, ast.expr]) -> tuple[ast.expr, ...]:
             case ast.Assign([ast.Tuple(targets)], value):
                 places = [ast.Subscript(value, ast.Constant(k)) for k in range(len(targets))]
                 parts = value.elts if isinstance(value, ast.Tuple) else places
-                names = [t.id for t in targets if isinstance(t, ast.Name)]
-                known |= dict(zip(names, [resolved(p, known) for p in parts], strict=True))
+                meanings = [resolved(part, known) for part in parts]
+                names = [target.id for target in targets if isinstance(target, ast.Name)]
+                known |= dict(zip(names, meanings, strict=True))
             case ast.Return(ast.Tuple(parts)):
                 return tuple(resolved(part, known) for part in parts)
             case ast.Return(ast.expr() as value):
                 return (resolved(value, known),)
             case _:
-                raise NotUnderstood
+                break
     raise NotUnderstood
 
 
@@ -190,6 +145,8 @@ def resolved(node: ast.expr, known: Mapping[str, ast.expr]) -> ast.expr:
     if text in known:
         return known[text]
     match node:
+        case ast.Constant(int() | float() | None):
+            return node
         case ast.Attribute(value, "data") | ast.Call(value, [], []):  # a weak reference, called
             return again(value)
         case ast.Attribute(value, name):
@@ -198,14 +155,12 @@ def resolved(node: ast.expr, known: Mapping[str, ast.expr]) -> ast.expr:
                 return ast.Attribute(inner, name)
         case ast.BinOp(left, sign, right):
             return ast.BinOp(again(left), sign, again(right))
-        case ast.UnaryOp(ast.USub(), value):
-            return ast.UnaryOp(ast.USub(), again(value))
         case ast.Compare(left, [sign], [right]):
             return ast.Compare(again(left), [sign], [again(right)])
+        case ast.UnaryOp(ast.USub() as sign, value):
+            return ast.UnaryOp(sign, again(value))
         case ast.Call(ast.Attribute(ast.Name(), name) | ast.Name(name), arguments, []):
-            return ast.Call(ast.Name(name), [again(a) for a in arguments], [])
-        case ast.Constant(int() | float() | None):
-            return node
+            return ast.Call(ast.Name(name), [*map(again, arguments)], [])
     raise NotUnderstood
 
 
@@ -216,28 +171,27 @@ def rule_formula(primitive: Any, slot: str) -> ast.expr | None:
     """The gradient of one input in inputs, outputs, attrs and ``g``: as it was declared with the
     rule, else as the code of the rule says it.
     """
-    said = getattr(primitive, "formulas", {}).get(slot)
-    if said is not None:
-        return _parsed(said)
+    declared = getattr(primitive, "formulas", {}).get(slot)
+    if declared is not None:
+        return parsed(declared)
     rule = getattr(primitive, "rules", {}).get(slot)
     return None if rule is None else _expression(rule.function, slot)
 
 
 @functools.lru_cache(maxsize=1024)
-def _parsed(text: str) -> ast.expr:
+def parsed(text: str) -> ast.expr:
+    """An expression that stands in a text."""
     return ast.parse(text, mode="eval").body
 
 
 @functools.lru_cache(maxsize=1024)
 def _expression(function: Callable[..., Any], slot: str) -> ast.expr | None:
     """What a rule gives back: the body of ``slot=lambda …`` on the function's line, or of a def."""
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return None
-    known: dict[str, ast.expr] = {n: ast.Name(n) for n in code.co_varnames[: code.co_argcount]}
-    known |= {n: ast.Name("g") for n in known if n.endswith("_grad")}
+    names = parameters(function)
+    known: dict[str, ast.expr] = {n: ast.Name("g" if n.endswith("_grad") else n) for n in names}
     try:
-        if function.__name__ == "<lambda>":
+        code = getattr(function, "__code__", None)
+        if code is not None and code.co_name == "<lambda>":
             body = resolved(_lambdas(code.co_filename)[code.co_firstlineno, slot], known)
         else:
             (body,) = _returned(function, known)
@@ -253,52 +207,97 @@ def _lambdas(path: str) -> dict[tuple[int, str | None], ast.expr]:
         tree = ast.parse("".join(linecache.getlines(path)))
     except (SyntaxError, ValueError):
         return {}
-    found: dict[tuple[int, str | None], ast.expr] = {}
+    bodies: dict[tuple[int, str | None], ast.expr] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.keyword) and isinstance(node.value, ast.Lambda):
-            found.setdefault((node.value.lineno, node.arg), node.value.body)
-    return found
+            bodies.setdefault((node.value.lineno, node.arg), node.value.body)
+    return bodies
 
 
-# ---- Expressions as people write them, and what they come to: `ast` in, text or numbers out ----
+# ---- Writing: expressions as people write them ----
 
 
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-#: what a sign is called as an operation, how it is written, how tightly it holds, what computes it
-_OPERATIONS: tuple[tuple[str, type[ast.operator], str, int, Any], ...] = (
-    ("add", ast.Add, " + ", 1, np.add),
-    ("sub", ast.Sub, " − ", 1, np.subtract),
-    ("mul", ast.Mult, "·", 2, np.multiply),
-    ("div", ast.Div, " / ", 2, np.divide),
-    ("pow", ast.Pow, "^", 3, np.power),
-    ("matmul", ast.MatMult, " @ ", 2, np.matmul),
-    ("mod", ast.Mod, " % ", 2, np.mod),
-    ("floor_divide", ast.FloorDiv, " // ", 2, np.floor_divide),
-)
-OPERATORS = {name: sign for name, sign, *_ in _OPERATIONS}
-_SIGNS = {sign: (text, level) for _, sign, text, level, _ in _OPERATIONS}
-_DO = {sign: do for *_, sign, _, _, do in _OPERATIONS}
-_COMPARE: dict[type, str] = {
-    ast.Gt: ">",
-    ast.Lt: "<",
-    ast.GtE: "≥",
-    ast.LtE: "≤",
-    ast.Eq: "=",
-    ast.NotEq: "≠",
+#: how a sign is written, how tightly it holds, what it is called as an operation, what computes it
+_SIGNS: dict[type, tuple[str, int, str, Any]] = {
+    ast.Gt: (" > ", 0, "", None),
+    ast.Lt: (" < ", 0, "", None),
+    ast.GtE: (" ≥ ", 0, "", None),
+    ast.LtE: (" ≤ ", 0, "", None),
+    ast.Eq: (" = ", 0, "", None),
+    ast.NotEq: (" ≠ ", 0, "", None),
+    ast.Add: (" + ", 1, "add", np.add),
+    ast.Sub: (" − ", 1, "sub", np.subtract),
+    ast.Mult: ("·", 2, "mul", np.multiply),
+    ast.Div: (" / ", 2, "div", np.divide),
+    ast.MatMult: (" @ ", 2, "matmul", np.matmul),
+    ast.Mod: (" % ", 2, "mod", np.mod),
+    ast.FloorDiv: (" // ", 2, "floor_divide", np.floor_divide),
+    ast.Pow: ("^", 3, "pow", np.power),
 }
+_MINUS, _PRODUCTS = 1.5, (ast.Mult, ast.Div, ast.MatMult)
+#: those that hold what is right of them more tightly
+_TIGHT = (ast.Sub, ast.Div, ast.MatMult, ast.cmpop)
+OPERATORS = {name: sign for sign, (_, _, name, _) in _SIGNS.items() if name}
 _FUNCTIONS = frozenset({"exp", "log", "sin", "cos", "tan", "tanh", "sqrt", "abs", "square"})
 #: and all that a formula with numbers put in may call
 _SCHOOL = _FUNCTIONS.union(
     ["sum", "mean", "sigmoid", "sign", "floor", "cosh", "sinh", "softmax", "where", "maximum"],
 )
-#: functions that school writes between two values
-_BETWEEN = {"convolve": "∗", "correlate": "⋆"}
-#: and functions that it knows by a letter
+#: calls that school writes by signs: how, how tightly each argument must hold, and how all of it does
+_CALLS = {
+    "abs": ("|{}|", [0], 4),
+    "sum": ("Σ({})", [0], 4),
+    "sum_to": ("Σ({})", [0], 4),
+    "inv": ("{}⁻¹", [4], 4),
+    "matmul_nt": ("{} @ {}ᵀ", [2, 4], 2),
+    "matmul_tn": ("{}ᵀ @ {}", [4, 3], 2),
+    "convolve": ("{} ∗ {}", [3, 3], 2),
+    "correlate": ("{} ⋆ {}", [3, 3], 2),
+}
+#: names that it knows by a letter
 _LETTERS = {"Phi": "Φ", "phi": "φ", "pi": "π"}
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+_IN_BRACKETS = re.compile(r"\(.*\)|\[.*\]")
 
 
-class NotUnderstood(Exception):
-    """The code is not a plain formula."""
+def call_formula(operation: str, slots: Iterable[str]) -> ast.expr:
+    """An operation as it is written: ``x·y`` for mul, ``tanh(x)``."""
+    parts: list[ast.expr] = [ast.Name(slot) for slot in slots]
+    if operation in OPERATORS and len(parts) == 2:
+        return ast.BinOp(parts[0], OPERATORS[operation](), parts[1])
+    if operation == "neg" and len(parts) == 1:
+        return ast.UnaryOp(ast.USub(), parts[0])
+    return ast.Call(ast.Name(operation.removeprefix("reduce_")), parts, [])
+
+
+def names_in(expression: ast.expr) -> list[str]:
+    """The names of values in an expression: not of functions, nor ``self``."""
+    nodes = list(ast.walk(expression))
+    called = {id(n.func) for n in nodes if isinstance(n, ast.Call)}
+    names = [n.id for n in nodes if isinstance(n, ast.Name) and id(n) not in called]
+    return [name for name in names if name != "self"]
+
+
+def put_in(expression: ast.expr, values: Values) -> str:
+    """An expression with numbers put in for all its names, ``1·(1 − 0.9987²)``; empty where one is
+    missing or has many elements, and where it is no arithmetic.
+    """
+    texts = {n: format_value(v) for n, v in values.items() if getattr(v, "size", 1) <= FEW}
+    known = all(texts.get(n, NOT_YET) != NOT_YET for n in names_in(expression))
+    single = isinstance(expression, ast.Name | ast.Constant)
+    if single or not known or not all(map(_arithmetic, ast.walk(expression))):
+        return ""
+    return written(expression, texts)
+
+
+def _arithmetic(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(_, "T") | ast.Attribute(ast.Name("self")):
+            return True
+        case ast.Call(ast.Name(name)):
+            return name in _SCHOOL
+    return not isinstance(node, (ast.Attribute, ast.Subscript, ast.Call))
 
 
 def written(node: ast.expr, values: Mapping[str, str] | None = None) -> str:
@@ -307,47 +306,22 @@ def written(node: ast.expr, values: Mapping[str, str] | None = None) -> str:
     """
     values = values or {}
     numbers = {n: float(v) for n, v in values.items() if _NUMBER.fullmatch(v)}
-    node = _Worked(numbers).visit(copy.deepcopy(node)) if numbers else node
-    return _write(node, values)[0]
+    return _write(node, values, numbers)[0]
 
 
-_NUMBER = re.compile(r"\d+(\.\d+)?")
-_IN_BRACKETS = re.compile(r"\(.*\)|\[.*\]")
-
-
-class _Worked(ast.NodeTransformer):
-    """Exponents and factors that are numbers are worked out: ``x ** (3 - 1)`` is ``x²``."""
-
-    def __init__(self, numbers: Mapping[str, float]) -> None:
-        self.numbers = numbers
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        if isinstance(node.op, ast.Pow):
-            node.left, node.right = self.visit(node.left), self._worked(node.right)
-            if isinstance(node.right, ast.Constant) and node.right.value in (0, 1):
-                return node.left if node.right.value else ast.Constant(1)
-            return node
-        node.left, node.right = self.visit(node.left), self.visit(node.right)
-        if isinstance(node.op, ast.Mult) and isinstance(node.left, ast.Constant):
-            return node.right if node.left.value == 1 else node
-        return node
-
-    def _worked(self, power: ast.expr) -> ast.expr:
-        try:
-            value = float(computed(power, self.numbers))
-        except (NotUnderstood, KeyError, TypeError):
-            return self.visit(power)  # type: ignore[no-any-return]
-        return ast.Constant(int(value) if value.is_integer() else value)
-
-
-def _write(node: ast.expr, values: Mapping[str, str]) -> tuple[str, int]:
+def _write(node: ast.expr, values: Mapping[str, str], numbers: Values) -> tuple[str, float]:
     """The text of an expression and how tightly it holds together (0 comparison, 1 sum,
-    2 product, 3 power, 4 word).
+    1.5 what begins with a minus, 2 product, 3 power, 4 word).
     """
 
     def write(part: ast.expr, level: int = 0) -> str:
-        text, tight = _write(part, values)
+        text, tight = _write(part, values, numbers)
         return text if tight >= level else f"({text})"
+
+    def worked_out(exponent: ast.expr) -> Any:
+        """An exponent that is known as a number: ``x ** (3 - 1)`` is ``x²``."""
+        known = bool(numbers) or isinstance(exponent, ast.Constant)
+        return computed(exponent, numbers) if known else None
 
     match node:
         case ast.Name(name):
@@ -357,44 +331,40 @@ def _write(node: ast.expr, values: Mapping[str, str]) -> tuple[str, int]:
         case ast.Constant(value):
             return (NOT_YET if value is None else format_number(value)), 4
         case ast.UnaryOp(ast.USub(), value):
-            return f"−{write(value, 2)}", 1
+            return f"−{write(value, 2)}", _MINUS
         case ast.UnaryOp(_, value):
             return f"not {write(value, 1)}", 1
-        case ast.BinOp(left, ast.Mult(), right) if isinstance(left, ast.Name) and ast.dump(
-            left
-        ) == ast.dump(right):
+        case ast.BinOp(ast.Name(name) as left, ast.Mult(), ast.Name(again)) if name == again:
             return f"{write(left, 4)}²", 3
-        case ast.BinOp(left, ast.Pow(), right):
-            base = write(left, 4)
-            whole = isinstance(right, ast.Constant) and isinstance(right.value, int)
-            power = write(right)
-            return (
-                f"{base}{power.translate(_SUPERSCRIPT)}" if whole else f"{base}^{write(right, 4)}"
-            ), 3
-        case ast.BinOp() if (positive := _without_minus(node)) is not node:
-            return f"−{write(positive, 2)}", 1
-        case ast.BinOp(left, sign, right) if type(sign) in _SIGNS:
-            word, level = _SIGNS[type(sign)]
-            tighter = level + isinstance(sign, (ast.Sub, ast.Div, ast.MatMult))
-            second = write(right, tighter)
-            second = f"({second})" if second[0] in "−-" else second
-            return f"{write(left, level)}{word}{second}", level
-        case ast.Compare(first, [sign], [second]) if type(sign) in _COMPARE:
-            return f"{write(first, 1)} {_COMPARE[type(sign)]} {write(second, 1)}", 0
+        case ast.BinOp(ast.BinOp(_, ast.Pow(), power), ast.Mult(), factor) if (
+            worked_out(power) == 0
+        ):
+            return _write(factor, values, numbers)
+        case ast.BinOp(base, ast.Pow(), power):
+            number = worked_out(power)
+            if number in (0, 1):
+                return _write(base, values, numbers) if number else ("1", 4)
+            if number is None:
+                return f"{write(base, 4)}^{write(power, 4)}", 3
+            text = format_number(number)
+            whole = float(number).is_integer()
+            raised = text.translate(_SUPERSCRIPT) if whole else f"^{text}"
+            return f"{write(base, 4)}{raised}", 3
+        case ast.BinOp(left, sign, right) | ast.Compare(left, [sign], [right]) if (
+            type(sign) in _SIGNS
+        ):
+            word, level, _, _ = _SIGNS[type(sign)]
+            second = write(right, level + isinstance(sign, _TIGHT))
+            second = f"({second})" if second[0] in "−-" and level else second
+            first, tight = _write(left, values, numbers)
+            if tight == _MINUS and isinstance(sign, _PRODUCTS):  # it holds for the product
+                return f"{first}{word}{second}", _MINUS
+            return f"{write(left, max(level, 1))}{word}{second}", level
         case ast.Call(ast.Name("exp"), [ast.Name("x")]) if "x" not in values:
             return "eˣ", 3
-        case ast.Call(ast.Name("matmul_nt"), [left, right, *_]):
-            return f"{write(left, 2)} @ {write(right, 4)}ᵀ", 2
-        case ast.Call(ast.Name("matmul_tn"), [left, right, *_]):
-            return f"{write(left, 4)}ᵀ @ {write(right, 3)}", 2
-        case ast.Call(ast.Name(name), [left, right]) if name in _BETWEEN:
-            return f"{write(left, 3)} {_BETWEEN[name]} {write(right, 3)}", 2
-        case ast.Call(ast.Name("sum" | "sum_to"), [summed, *_]):
-            return f"Σ({write(summed)})", 4
-        case ast.Call(ast.Name("abs"), [value]):
-            return f"|{write(value)}|", 4
-        case ast.Call(ast.Name("inv"), [value]):
-            return f"{write(value, 4)}⁻¹", 4
+        case ast.Call(ast.Name(name), [_, *_] as arguments) if name in _CALLS:
+            text, levels, tight = _CALLS[name]
+            return text.format(*map(write, arguments, levels)), tight
         case ast.Call(ast.Name(name), arguments):
             return f"{_LETTERS.get(name, name)}({', '.join(map(write, arguments))})", 4
         case ast.Attribute(ast.Name("self"), name):
@@ -408,15 +378,7 @@ def _write(node: ast.expr, values: Mapping[str, str]) -> tuple[str, int]:
     raise NotUnderstood
 
 
-def _without_minus(node: ast.expr) -> ast.expr:
-    """A product that begins with a minus, without it."""
-    match node:
-        case ast.UnaryOp(ast.USub(), value):
-            return value
-        case ast.BinOp(left, ast.Mult() | ast.Div() | ast.MatMult() as sign, right):
-            positive = _without_minus(left)
-            return node if positive is left else ast.BinOp(positive, sign, right)
-    return node
+# ---- Numbers: in texts, and what expressions come to ----
 
 
 def literal(text: str) -> Any:
@@ -425,7 +387,7 @@ def literal(text: str) -> Any:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return None
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    return value if type(value) in (int, float) else None
 
 
 def number_text(value: Any) -> str:
@@ -434,29 +396,33 @@ def number_text(value: Any) -> str:
         array = np.asarray(value)
     except ValueError:
         return ""
-    return (
-        format_number(array.reshape(())[()])
-        if array.size == 1 and array.dtype.kind in "biuf"
-        else ""
-    )
+    if array.size != 1 or array.dtype.kind not in "biuf":
+        return ""
+    return format_number(array.item())
 
 
-# Computing ----------------------------------------------------------------
+def computed(node: ast.expr, values: Values) -> Any:
+    """The value of an expression; None for one that is no plain arithmetic, and where one is not known."""
+    try:
+        with np.errstate(all="ignore"):
+            return _compute(node, values)
+    except (NotUnderstood, TypeError, ValueError, KeyError):
+        return None
 
 
-def computed(node: ast.expr, values: Mapping[str, Any]) -> Any:
-    """The value of an expression of plain arithmetic.  Raises `NotUnderstood` for another."""
+def _compute(node: ast.expr, values: Values) -> Any:
     match node:
         case ast.Name(name):
             return values[name]
         case ast.Constant(value):
             return value
         case ast.UnaryOp(ast.USub(), value):
-            return np.negative(computed(value, values))
-        case ast.BinOp(left, sign, right) if type(sign) in _DO:
-            return _DO[type(sign)](computed(left, values), computed(right, values))
+            return np.negative(_compute(value, values))
+        case ast.BinOp(left, sign, right) if type(sign) in _SIGNS:
+            *_, function = _SIGNS[type(sign)]
+            return function(_compute(left, values), _compute(right, values))
         case ast.Call(ast.Name(name), [argument]) if name in _FUNCTIONS:
-            return getattr(np, name)(computed(argument, values))
+            return getattr(np, name)(_compute(argument, values))
         case ast.Attribute(value, "T"):
-            return np.transpose(computed(value, values))
+            return np.transpose(_compute(value, values))
     raise NotUnderstood

@@ -7,42 +7,39 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..graph.format import explain_value, format_value
-from ..graph.graph import Graph, Links
+from ..graph.graph import Graph, Links, Node
 from .inside import arrays
 
 Path = tuple[str, ...]
+Homes = Mapping[str, Path]  # node → its module
+Titles = dict[Path, str]
 
 
-def put_into_frames(graph: Graph, paths: Mapping[str, Path], titles: Mapping[Path, str]) -> None:
+def put_into_frames(graph: Graph, paths: Homes, titles: Titles) -> None:
     """Each node, by its id, into the innermost frame around its path, its twin beside it; ``titles`` names
     the paths that have a frame.
     """
-    regions: dict[tuple[Path, str | None], str] = {}
+    frames: dict[tuple[Path, str | None], str] = {}
 
     def frame(path: Path, base: str | None, side: str) -> str | None:
-        path = _titled(path, titles)
+        while path and path not in titles:
+            path = path[:-1]
         if not path:
             return base
-        if (path, base) not in regions:
+        if (path, base) not in frames:
             outer = frame(path[:-1], base, side)
-            about: dict[str, Any] = {"side": side, "parent": outer, "folds": True}
-            regions[path, base] = graph.region(titles[path], **about).id
-        return regions[path, base]
+            region = graph.region(titles[path], side=side, parent=outer, folds=True)
+            frames[path, base] = region.id
+        return frames[path, base]
 
     for name, path in paths.items():
         node = graph.nodes[name]
-        twin = graph.nodes.get(node.twin or "")
-        for each in (node,) if twin is None or twin.id in paths else (node, twin):
+        beside = [] if node.twin is None or node.twin in paths else [graph.nodes[node.twin]]
+        for each in (node, *beside):
             each.region = frame(path, each.region, each.side)
 
 
-def _titled(path: Path, titles: Mapping[Path, str]) -> Path:
-    while path and path not in titles:
-        path = path[:-1]
-    return path
-
-
-def frames_of_modules(graph: Graph, homes: Mapping[str, Path], titles: dict[Path, str]) -> None:
+def frames_of_modules(graph: Graph, homes: Homes, titles: Titles) -> None:
     """A frame for every module, by the ``homes`` of parameters, each by the id of its node.
 
     An operation that reads a parameter belongs to the module that holds it, one between two such
@@ -50,46 +47,42 @@ def frames_of_modules(graph: Graph, homes: Mapping[str, Path], titles: dict[Path
     """
     links = Links(graph)
     for name, path in homes.items():  # what ran several times, as the cell of an RNN, folds better
-        for depth in range(1, len(path) + 1 if len(links.after[name]) > 2 else 0):
-            titles.pop(path[:depth], None)
-    paths = _paths(graph, links, homes, titles)
+        if len(links.after[name]) > 2:
+            for depth in range(len(path)):
+                titles.pop(path[: depth + 1], None)
+    ops = [node for node in graph.nodes.values() if node.kind == "op"]
+    paths = _paths(ops, links, homes, titles)
     for node in graph.nodes.values():
         if node.kind == "accumulate" and node.twin is None:  # stands before a gradient
             value = links.after[node.id][0].twin
-            paths |= {node.id: paths[value]} if value in paths else {}
+            if value in paths:
+                paths[node.id] = paths[value]
     put_into_frames(graph, paths, titles)
 
 
-def _paths(
-    graph: Graph, links: Links, homes: Mapping[str, Path], titles: Mapping[Path, str]
-) -> dict[str, Path]:
+def _paths(ops: list[Node], links: Links, homes: Homes, titles: Titles) -> dict[str, Path]:
     """The module of every operation, by its parameters or by those around it, and of what it reads and gives."""
-    ops = [n for n in graph.nodes.values() if n.kind == "op"]
-    own: list[Path] = []
-    for op in ops:
-        read = [homes[n.id] for n in links.before[op.id] if n.id in homes]
-        own.append(read[0] if read else ())
+    own: list[Path] = [
+        next((homes[n.id] for n in links.before[op.id] if n.id in homes), ()) for op in ops
+    ]
     following = list(own)
     for k in reversed(range(len(ops) - 1)):
         following[k] = own[k] or following[k + 1]
     paths: dict[str, Path] = {}
     before: Path = ()
-    for op, mine, after in zip(ops, own, following, strict=True):
-        before = mine or before
-        shared = 0
-        while before[shared : shared + 1] == after[shared : shared + 1] != ():
-            shared += 1
-        inner: Path = ()
-        for depth in range(shared + 1, len(before)):
-            if before[:depth] in titles:
-                inner = before[:depth]
-                break
-        makers = [m.id for n in links.before[op.id] for m in links.before[n.id]]
-        ends = inner and any(paths.get(m, ())[: len(inner)] == inner for m in makers)
-        paths[op.id] = mine or (inner if ends else before[:shared])
-        beside = [n for n in links.before[op.id] if n.kind == "data"]
-        beside += [n for n in links.after[op.id] if n.kind == "value"]
-        paths |= {n.id: paths[op.id] for n in beside}
+    for op, path, after in zip(ops, own, following, strict=True):
+        before = path or before
+        shared = before
+        while shared != after[: len(shared)]:
+            shared = shared[:-1]
+        deeper = [before[:depth] for depth in range(len(shared) + 1, len(before))]
+        inner = next((each for each in deeper if each in titles), ())
+        makers = [maker for n in links.before[op.id] for maker in links.before[n.id]]
+        ends = inner and any(paths.get(m.id, ())[: len(inner)] == inner for m in makers)
+        paths[op.id] = path or (inner if ends else shared)
+        data = [n for n in links.before[op.id] if n.kind == "data"]
+        values = [n for n in links.after[op.id] if n.kind == "value"]
+        paths |= {n.id: paths[op.id] for n in (*data, *values)}
     return {**paths, **homes}
 
 

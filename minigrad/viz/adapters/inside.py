@@ -26,8 +26,8 @@ from ..graph.format import (
     strip,
     unwrap,
 )
-from ..graph.graph import Node
-from .formula import NotUnderstood, computed, literal, put_in, written
+from ..graph.graph import Graph, Node
+from .formula import Values, computed, literal, put_in, written
 
 Fields = dict[str, Any]
 
@@ -44,12 +44,12 @@ class Slot:
 
     formula: ast.expr | None
     names: Mapping[str, str]
-    values: Mapping[str, Any] = field(default_factory=dict)  # of the names in the formula
+    values: Values = field(default_factory=dict)  # of the names in the formula
     result: Any = None
     mark: str = ""  # before it all: "[0] "
     name: str = ""  # what the result is called at the node: "gx0"
-    output: str = ""  # the variable of a program that the result is,
-    reads: Mapping[str, str] = field(default_factory=dict)  # and those that the names stand for
+    output: str = ""  # the variable of a program that the result is, as the names are some
+    arriving: str = ""  # and the one that ``g`` is
 
     @property
     def rule(self) -> str:
@@ -59,7 +59,7 @@ class Slot:
     @property
     def text(self) -> str:
         """``[0] g·d = 4``: what stands at the node."""
-        return self._equal(self.name, self.rule, "" if self.result is None else self._result())
+        return self._equal(self.name, self.rule, self._came())
 
     @property
     def before(self) -> str:
@@ -70,70 +70,78 @@ class Slot:
         """The formula with numbers put in: ``1·4``; empty where one is not known."""
         return "" if self.formula is None else put_in(self.formula, self.values)
 
-    def worked(self, now: Mapping[str, Any] | None = None) -> str:
+    def worked(self, now: Values | None = None) -> str:
         """``[0] g·d = 1·4 = 4``, with the values that the names have ``now`` in a run of a program."""
-        slot = self if not self.output else self._at(now or {})
-        result = "" if slot.result is None else slot._result()
+        slot = self._at(now or {})
+        result = slot._came()
         numbers = slot.numbers() if result else ""
         numbers = "" if numbers.replace("−", "-") == result else numbers
         return slot._equal(slot.name, slot.rule, numbers, result)
 
-    def made_of(self, gradients: Mapping[str, Any], now: Mapping[str, Any] | None = None) -> Any:
+    def made_of(self, gradients: Values, now: Values | None = None) -> Any:
         """What comes of other gradients, by name; None where the formula is no arithmetic."""
-        values = {**(self._at(now or {}) if self.output else self).values, **gradients}
-        try:
-            with np.errstate(all="ignore"):
-                return None if self.formula is None else computed(self.formula, values)
-        except (NotUnderstood, TypeError, ValueError, KeyError):
-            return None
+        values = {**self._at(now or {}).values, **gradients}
+        return None if self.formula is None else computed(self.formula, values)
 
-    def _at(self, now: Mapping[str, Any]) -> Slot:
-        values = {k: now.get(n, literal(n)) for k, n in self.reads.items()}
+    def _at(self, now: Values) -> Slot:
+        """The same with the values of a moment, where the names are variables of a program."""
+        if not self.output:
+            return self
+        variables = {"g": self.arriving, **self.names}
+        values = {name: now.get(v, literal(v)) for name, v in variables.items()}
         return Slot(self.formula, self.names, values, now.get(self.output), name=self.output)
 
-    def _result(self) -> str:
-        return format_value(self.result)
+    def _came(self) -> str:
+        return "" if self.result is None else format_value(self.result)
 
     def _equal(self, *parts: str) -> str:
         text = " = ".join(filter(None, dict.fromkeys(parts)))
         return f"{self.mark}{text}".strip()
 
 
+def in_list(names: Mapping[str, str], k: str) -> dict[str, str]:
+    """What stands in the formula of an input that is one of a list for its number and for the others."""
+    others = [n for slot, n in names.items() if slot[-1] == "]" and not slot.endswith(f"[{k}]")]
+    return {"k": k, "others": ", ".join(others)}
+
+
 def operation(slots: Iterable[Slot], ports: bool = False) -> Fields:
     """The fields of an operation: what each slot computes and gave, one line or one port each."""
     slots = tuple(slots)
-    texts = [slot.text for slot in slots]
-    ran = [(slot.text, slot.before) for slot in slots if slot.result is not None]
-    fields: Fields = {"data": {"live": tuple(ran), "slots": slots}}
+    live = tuple((slot.text, slot.before) for slot in slots if slot.result is not None)
+    data = {"live": live, "slots": slots}
     if ports:
-        return fields | {"ports": tuple((text, "out") for text in texts)}
-    return fields | {"lines": tuple(filter(None, texts))}
+        return {"data": data, "ports": tuple((slot.text, "out") for slot in slots)}
+    return {"data": data, "lines": tuple(slot.text for slot in slots if slot.text)}
 
 
 def value(x: Any, seed: bool = False) -> Fields:
     """The fields of a value or of a gradient; a dash if it is None."""
     text = format_value(x)
     text = f"{text} (seed)" if seed and x is not None else text
-    lines = tuple(filter(None, (text, strip(x))))
-    live = ((text, NOT_YET), *((line, "") for line in lines[1:]))
-    return {"lines": lines, "tooltip": explain_value(x), "data": {"live": live} | arrays(x)}
+    fields = _told([(text, NOT_YET), (strip(x), "")], **arrays(x))
+    return fields | {"tooltip": explain_value(x)}
+
+
+def _told(live: Iterable[tuple[str, str]], word: str = "", **data: Any) -> Fields:
+    """The lines of a node, each with what stands there before it ran, then what always stands there."""
+    live = tuple(both for both in live if both[0])
+    lines = (*(text for text, _ in live), word)
+    return {"lines": tuple(filter(None, lines)), "data": {"live": live} | data}
 
 
 def arrays(*held: Any) -> Fields:
     """What the details of a node show of arrays, element by element: its value, or its value and its gradient."""
-    found = [(word, cells(x)) for word, x in zip(("value", "gradient"), held, strict=False)]
-    return {"arrays": [each for each in found if each[1] is not None]}
+    shown = [(word, cells(x)) for word, x in zip(("value", "gradient"), held, strict=False)]
+    return {"arrays": [each for each in shown if each[1] is not None]}
 
 
 def variable(name: str, held: tuple[Any, ...], word: str, tooltip: str) -> Fields:
     """The fields of one version of a variable of a program: its value, where one is ``held``, and a few words."""
-    live = tuple((format_value(x), NOT_YET) for x in held)
+    live = [(format_value(x), NOT_YET) for x in held]
     known = [explain_value(x) for x in held if x is not None]
-    return {
-        "lines": tuple(filter(None, (*(text for text, _ in live), word))),
-        "tooltip": " | ".join([tooltip, *known]),
-        "data": {"variable": name, "live": live} | arrays(*held),
-    }
+    fields = _told(live, word, variable=name, **arrays(*held))
+    return fields | {"tooltip": " | ".join([tooltip, *known])}
 
 
 def show_value(node: Node, value: Any) -> None:
@@ -162,14 +170,13 @@ def add_word(node: Node, word: str) -> None:
 def accumulated(name: str, grad: Any, parts: Sequence[Any]) -> Fields:
     """The fields of what adds to the gradient of a leaf, with the summands that came."""
     words = summands(parts)
-    live = (
+    live = [
         (f"{name} = {format_value(grad)}", f"{name} = {NOT_YET}"),
         (words and f"+= {words}", NOT_YET),
         (strip(grad), ""),
-    )
-    lines = tuple(line for line, _ in live if line)
-    data = {"live": tuple(both for both in live if both[0]), "called": name} | arrays(grad)
-    return {"lines": lines, "tooltip": f"adds to {name}: {explain_value(grad)}", "data": data}
+    ]
+    fields = _told(live, called=name, **arrays(grad))
+    return fields | {"tooltip": f"adds to {name}: {explain_value(grad)}"}
 
 
 def summands(parts: Sequence[Any]) -> str:
@@ -185,19 +192,36 @@ def summands(parts: Sequence[Any]) -> str:
     return words if len(words) <= LONGEST_NAME else f"{len(parts)} parts"
 
 
-def meeting(parts: Sequence[Any], grad: Any) -> Fields:
-    """The fields of the place where gradients meet: added up, or, in an engine that assigns, one of
-    them lost.
-    """
-    whole, last = total(parts), parts[-1]
-    lost = whole is not None and same_value(grad, last) and not same_value(grad, whole)
-    words = ", then ".join(map(format_value, parts)) if lost else summands(parts)
-    return {
-        "name": "=" if lost else "+=",
-        "lines": tuple(filter(None, (words, "the earlier one is lost" if lost else ""))),
-        "tooltip": f"{len(parts)} gradients meet",
-        "data": {"live": ((words, ""),)},
-    }
+@dataclass(eq=False, slots=True)
+class Place:
+    """A value in a picture, and its gradient beside it."""
+
+    node: Node
+    held: Any  # the value
+    gradient: Node | None = None
+    grad: Any = None
+    arrives: Node | None = None  # the gradient, or the place before it where several parts meet
+
+    def add_gradient(
+        self, graph: Graph, kind: str, inside: Fields, parts: Sequence[Any], grad: Any
+    ) -> None:
+        """Draw its gradient, and before it where several parts meet: they are added up, or, in an engine
+        that assigns, one of them is lost.
+        """
+        side: dict[str, Any] = {"side": "backward", "region": "r1"}
+        self.gradient = graph.node(kind, f"{self.node.name}.grad", **side, **inside)
+        self.grad, self.arrives = grad, self.gradient if parts else None
+        graph.link(self.node, self.gradient)
+        if len(parts) < 2:
+            return
+        whole = total(parts)
+        lost = whole is not None and same_value(grad, parts[-1]) and not same_value(grad, whole)
+        words = ", then ".join(map(format_value, parts)) if lost else summands(parts)
+        lines = (words, "the earlier one is lost" if lost else "")
+        about = {"tooltip": f"{len(parts)} gradients meet", "data": {"live": ((words, ""),)}}
+        self.arrives = graph.node("accumulate", "=" if lost else "+=", **side, **about)
+        self.arrives.lines = tuple(filter(None, lines))
+        graph.edge(self.arrives, self.gradient, "accumulate", carries=unwrap(grad))
 
 
 def total(parts: Sequence[Any]) -> Any:
@@ -210,7 +234,7 @@ def total(parts: Sequence[Any]) -> Any:
         return None
 
 
-def saved(values: Mapping[str, Any] | None) -> str:
+def saved(values: Values | None) -> str:
     """What a node keeps for backward, one line per value, with its bytes; None was freed."""
     if values is None:
         return "saved values: freed"

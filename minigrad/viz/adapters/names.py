@@ -16,6 +16,7 @@ from typing import Any
 
 from .formula import OPERATORS
 
+Variables = Mapping[str, Any]
 _HERE = str(Path(__file__).parent.parent)
 _MOST = 100_000  # variables looked at: a caller with more is not a notebook
 
@@ -25,24 +26,25 @@ class Names:
     order of asking.
     """
 
-    def __init__(
-        self, given: Mapping[str, Any] | None = None, found: Mapping[str, Any] | None = None
-    ) -> None:
-        self._found = found or {}
-        self._by_id = _by_identity(self._found) | _by_identity(given or {})
-        self._given = {id(v) for v in (given or {}).values()}
-        self._unnamed: dict[int, str] = {}
-        self._kept: list[Any] = []  # an id is only good while its object lives
-        self.variables = {**(given or {}), **(found or {}), **(given or {})}  # given ones first
-        self.things = [*(given or {}).values(), *(found or {}).values()]
+    def __init__(self, given: Variables | None = None, found: Variables | None = None) -> None:
+        given, found = given or {}, found or {}
+        self._by_id = _by_identity(found) | _by_identity(given)
+        self._given = {*map(id, given.values())}
+        #: by id, each with its object: an id is only good while that lives
+        self._unnamed: dict[int, tuple[Any, str]] = {}
+        self.variables = {**given, **found, **given}  # given ones first
 
-    def also(self, found: Mapping[str, Any]) -> None:
+    def also(self, found: Variables) -> None:
         """Names for what has none yet."""
         self._by_id = _by_identity(found) | self._by_id
 
     def __call__(self, thing: Any) -> str:
         """The name of one object."""
-        return self.known(thing) or self._number(thing)
+        name = self.known(thing)
+        if not name:
+            unnamed = (thing, f"%{len(self._unnamed) + 1}")
+            _, name = self._unnamed.setdefault(id(thing), unnamed)
+        return name
 
     def known(self, thing: Any) -> str:
         """The name of one object, or an empty text: given, its own, the caller's, in this order."""
@@ -54,24 +56,18 @@ class Names:
 
     def is_module(self, name: str, file: str) -> bool:
         """Whether a name of the caller's, or of the code in a file, is a module's, as ``mg`` is."""
-        found = (self._found.get(name), _variables_of(file).get(name))
-        return name in ("mg", "minigrad") or any(isinstance(x, ModuleType) for x in found)
-
-    def _number(self, thing: Any) -> str:
-        if id(thing) not in self._unnamed:
-            self._unnamed[id(thing)] = f"%{len(self._unnamed) + 1}"
-            self._kept.append(thing)
-        return self._unnamed[id(thing)]
+        meanings = (self.variables.get(name), _variables_of(file).get(name))
+        return name in ("mg", "minigrad") or any(isinstance(x, ModuleType) for x in meanings)
 
 
-def _by_identity(variables: Mapping[str, Any]) -> dict[int, str]:
-    found: dict[int, str] = {}
+def _by_identity(variables: Variables) -> dict[int, str]:
+    names: dict[int, str] = {}
     for name, thing in variables.items():
-        found.setdefault(id(thing), name)
+        names.setdefault(id(thing), name)
         held = getattr(type(thing), "_data", None) and thing._data  # what a node saves of a Tensor
         if held is not None and not isinstance(held, (int, float)):
-            found.setdefault(id(held), name)
-    return found
+            names.setdefault(id(held), name)
+    return names
 
 
 # ---- What an operation was called with, as it stands on the user's line ----
@@ -88,32 +84,29 @@ def operands(node: Any, names: Names) -> dict[str, str]:
         tree = ast.parse(f"({_written(code, node.lasti)})", mode="eval").body
     except (SyntaxError, ValueError):
         return {}
-    keywords: dict[str, ast.expr] = {}
+    keywords: list[ast.keyword] = []
     match tree:
         case ast.BinOp(left, sign, right) if isinstance(sign, OPERATORS.get(primitive.type, ())):
             parts = [left, right]
-        case ast.Call(ast.Name(name) | ast.Attribute(_, name), parts, more) if (
-            name == primitive.type
-        ):
-            keywords = {k.arg: k.value for k in more if k.arg}
-            match tree.func:
-                case ast.Attribute(ast.Name(at), _) if names.is_module(at, code.co_filename):
-                    pass
-                case ast.Attribute(value, _):
-                    parts = [value, *parts]
+        case ast.Call(ast.Name(primitive.type), parts, keywords):
+            pass
+        case ast.Call(ast.Attribute(owner, primitive.type), parts, keywords):
+            named = isinstance(owner, ast.Name) and names.is_module(owner.id, code.co_filename)
+            parts = parts if named else [owner, *parts]
         case _:
             return {}
     if any(isinstance(part, ast.Starred) for part in parts):
         return {}
-    found = dict(zip(primitive.inputs, parts, strict=False)) | keywords
-    return {slot: ast.unparse(part) for slot, part in found.items()}
+    inputs = dict(zip(primitive.inputs, parts, strict=False))
+    inputs |= {keyword.arg: keyword.value for keyword in keywords if keyword.arg}
+    return {slot: ast.unparse(part) for slot, part in inputs.items()}
 
 
 @functools.cache
-def _variables_of(file: str) -> Mapping[str, Any]:
+def _variables_of(file: str) -> Variables:
     """The variables of the module that was read from a file."""
     modules = (getattr(module, "__dict__", {}) for module in [*sys.modules.values()])
-    return next((found for found in modules if found.get("__file__") == file), {})
+    return next((variables for variables in modules if variables.get("__file__") == file), {})
 
 
 def _written(code: CodeType, instruction: int) -> str:

@@ -45,7 +45,7 @@ def of_error(error: BaseException, names: Names) -> Graph:
         line = type(frame.f_locals["self"]).__name__
     box = dropped_op(graph, line or frame.f_code.co_name, f"failed: {what}", "forward", "r0")
     for tensor in met:
-        graph.edge(drawing.place(tensor), box)
+        graph.edge(drawing.place(tensor).node, box)
     return graph
 
 

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import ast
 import functools
-import operator
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..fold.fold import FULL
-from ..graph.format import explain_value, shorten, unwrap
+from ..fold import FULL
+from ..graph.format import explain_value, format_number, shorten, unwrap
 from ..graph.graph import Graph, Node, in_order
 from . import torch_facts
 from .follow import follow
@@ -30,11 +29,13 @@ from .formula import (
     number_text,
     rule_formula,
 )
-from .inside import Slot, accumulated, meeting, operation, saved, total, value
+from .inside import Place, Slot, accumulated, in_list, operation, saved, total, value
 from .names import Names, operands
+from .torch_facts import title
 
 _BETWEEN = "call retain_grad() before backward to keep the gradient of a tensor in between"
-
+_GONE = "not known any more: nobody holds it, and no gradient rule keeps it"
+_NO_GRAPH = "no grad_fn: nothing was computed from something that requires a gradient"
 _NO_PATHS = "they are known after backward from here, without hooks, and while they are few"
 
 
@@ -63,386 +64,339 @@ def of_explanation(told: Any, names: Names) -> Graph:
     return graph
 
 
-def _start(root: Any) -> Root:
-    """(tensor, node, output) of where backward begins; no node for a tensor without a graph."""
-    if hasattr(root, "next_functions"):
-        return None, root, 0
-    return root, root.grad_fn, output_number(root)
+Key = tuple[Any, int]
 
 
-_GONE = "not known any more: nobody holds it, and no gradient rule keeps it"
-Key = tuple[Any, int]  # a tensor that was computed: (its grad_fn, which output)
-Root = tuple[Any, Any, int]  # (tensor or None, node, output)
+class Step:
+    """One node of the backward graph: what it says of itself, and what is drawn for it.
+
+    Its outputs are those of the operation, by number; its slots are the entries of ``next_functions``.
+    """
+
+    op: Node  # the operation
+    node: Node  # its backward
+
+    def __init__(self, fn: Any) -> None:
+        self.fn = fn
+        self.accumulates = accumulates(fn)
+        self.primitive: Any = getattr(fn, "primitive", None)
+        self.edges: list[tuple[Step | None, int]] = []  # slot by slot: which output of which step
+        self.slot_names, self.formulas = inputs_and_formulas(fn, len(fn.next_functions))
+        #: what it keeps for its formula, by name, None when it was freed; and what it kept when it ran
+        self.keeps = saved_values(fn)
+        self.remembered: Mapping[str, Any] = {}
+        self.numbers = torch_facts.numbers_of(fn) if torch_facts.is_node(fn) else {}
+        self.written: Mapping[str, str] = {}  # what stands for an input on the user's line
+        #: an output that somebody reads or holds → who reads it: (fn, slot)
+        self.readers: dict[int, list[Key]] = defaultdict(list)
+        self.tensors: dict[int, Any] = {}  # the outputs that somebody still holds
+        self.inputs: dict[str, Place] = {}
+        self.results: dict[int, Place] = {}
+        self.slots: dict[int, Slot] = {}
+        self.seed: Any = None
+
+    @property
+    def saved(self) -> Mapping[str, Any]:
+        """What it keeps, or kept when backward ran."""
+        return self.keeps or self.remembered
+
+    def names(self) -> dict[str, str]:
+        """The names that stand for the names in its formulas."""
+        if not hasattr(self.fn, "primitive") and not torch_facts.is_node(self.fn):
+            return {}
+        names = {slot: place.node.name for slot, place in self.inputs.items()}
+        names |= {"out": self.results[0].node.name} if 0 in self.results else {}
+        return names | {name: format_number(number) for name, number in self.numbers.items()}
 
 
 class Drawing:
     """Builds the graph: forward in the order in which it ran, backward in the order of the walk."""
 
     def __init__(self, things: Iterable[Any], names: Names, values: bool | str) -> None:
-        starts = [_start(thing) for thing in things]
-        self.roots = [s for s in starts if s[1] is not None]
-        self.walk = Walk(node for _, node, _ in self.roots)
         self.names, self.every_gradient = names, values == "grad"
         self.graph = Graph()
         self.graph.region("forward: tensors")
         self.graph.region("backward: grad_fn, [i] in next_functions", side="backward")
-        # forward
-        self.known: dict[Key, Any] = {}  # the tensors that somebody still holds
-        # outputs of a node that somebody reads or holds
-        self.read: dict[Any, set[int]] = defaultdict(set)
-        self.drawn: dict[Any, Node] = {}
-        self.ops: dict[Any, Node] = {}
-        self.inputs: dict[Any, dict[str, Node]] = {}  # of an operation, by slot
-        self.remembered: dict[Any, Mapping[str, Any]] = {}  # saved values of nodes that let go
-        self.arrays: dict[str, Any] = {}  # of drawn tensors, by id of the node
-        self.values_of: dict[Key, Any] = {}  # what operations gave, as far as it is known
-        small = len(self.walk.order) <= FULL
-        self.operands = {n: operands(n, names) for n in self.walk.order if small}
-        # backward
-        self.nodes: dict[Any, Node] = {}  # the backward nodes
-        self.given: dict[Key, Any] = {}  # (node, slot) -> what it gave
-        self.slots: dict[Any, dict[int, Slot]] = {}
-        self.gradients: dict[Key, tuple[Node, Any]] = {}  # seeds, and of tensors in between
-        self.arrives: dict[Key, Node] = {}  # the node of one in between, or the sum before it
-        self.seeds: dict[Any, Any] = {}
+        things = [*things]
+        fns = [x if hasattr(x, "next_functions") else x.grad_fn for x in things]
+        self.steps = {fn: Step(fn) for fn in walk_order(fn for fn in fns if fn is not None)}
+        self.leaves: dict[int, Place] = {}  # by id of the tensor
+        self.constants: dict[int, Place] = {}
+        self.values: dict[Key, Any] = {}  # (fn, output) → what it gave, if that is known
+        self.gave: dict[Key, Any] = {}  # (fn, slot) → what it gave in backward
         self.pull: Callable[..., Any] | None = None
-        self._draw([tensor for tensor, node, _ in starts if node is None])
-
-    def _draw(self, loose: list[Any]) -> None:
-        order = self.walk.order
-        if len(order) <= FULL:
+        starts = [*zip(fns, things, strict=True)]
+        self.roots = [(self.steps[fn], output_number(x)) for fn, x in starts if fn is not None]
+        self._link(things)
+        if len(self.steps) <= FULL:
             self._look_back()
-        for tensor in loose:
-            self.leaf(tensor)
-        self._find()
-        for node in reversed(order):
-            if not accumulates(node):
-                self._operation(node)
-        for _, node, number in self.roots:
-            self._seed(node, number, self.seeds.get(node))
-        for node in order:
-            self._gradients_of(node)
-            self.nodes[node] = self._accumulator(node) if accumulates(node) else self._grad_op(node)
-        for node in order:
-            self._edges(node)
-        for place in self.nodes.values():  # AccumulateGrad.variable
-            if place.kind == "accumulate" and place.twin is not None:
-                self.graph.edge(place, self.graph.nodes[place.twin], "ref")
-        self._words(bool(loose))
+        for fn, tensor in starts:
+            if fn is None:
+                self.leaf(tensor)
+        self._draw()
+        outputs = [node.name for node in self.graph.nodes.values() if node.kind == "output"]
+        self.graph.title = ", ".join(outputs)
+        if things and not self.steps:
+            self.graph.notes.append(_NO_GRAPH)
+            del self.graph.regions["r1"]
         follow(self.graph)
 
-    def _words(self, loose: bool) -> None:
-        outputs = [n.name for n in self.graph.nodes.values() if n.kind == "output"]
-        self.graph.title = ", ".join(outputs)
-        if loose and not self.walk.order:
-            self.graph.notes.append(
-                "no grad_fn: nothing was computed from something that requires a gradient"
-            )
-            del self.graph.regions["r1"]
+    def _link(self, things: list[Any]) -> None:
+        """Who reads whom, and the tensors of this graph that are held by the roots, by saved values, or
+        by variables of the caller.
+        """
+        for step in self.steps.values():
+            for slot, (fn, number) in enumerate(step.fn.next_functions):
+                target = self.steps.get(fn)
+                step.edges.append((target, number))
+                if target is not None:
+                    target.readers[number].append((step.fn, slot))
+        for step, number in self.roots:
+            step.readers.setdefault(number, [])
+        saved = [v for step in self.steps.values() for v in (step.keeps or {}).values()]
+        for thing in [*things, *saved, *self.names.variables.values()]:
+            maker, number = self._maker(thing)
+            if maker is not None:
+                maker.tensors.setdefault(number, thing)
+                maker.readers.setdefault(number, [])
+
+    def _maker(self, thing: Any) -> tuple[Step | None, int]:
+        """The step of this graph that made a tensor, and which of its outputs that is."""
+        plain = isinstance(thing, (np.ndarray, type))
+        fn = None if plain else getattr(thing, "grad_fn", None)
+        node = hasattr(fn, "next_functions")  # anything else may not even be hashable
+        return self.steps.get(fn) if node else None, output_number(thing)
 
     def _look_back(self) -> None:
         """What is still known of the forward pass and of the last backward."""
-        for _, node, _ in self.roots:
-            tell = getattr(node, "remembered", None)
-            known = tell(self.numbers()) if callable(tell) else {}
-            self.seeds[node] = known.get("seed")
-            self.given |= known.get("gradients", {})
-            self.values_of |= known.get("values", {})
+        numbers = {}
+        for fn, step in self.steps.items():
+            step.written = operands(fn, self.names)
+            for slot, text in step.written.items():
+                number = literal(text)
+                if number is not None:
+                    numbers[fn, slot] = number
+        for step, _ in self.roots:
+            tell = getattr(step.fn, "remembered", None)
+            known = tell(numbers) if callable(tell) else {}
+            step.seed = known.get("seed")
+            self.gave |= known.get("gradients", {})
+            self.values |= known.get("values", {})
             self.pull = known.get("pull")
-            self.remembered |= known.get("saved", {})
+            for fn, kept in known.get("saved", {}).items():
+                self.steps[fn].remembered = kept
+
+    def _draw(self) -> None:
+        order = [*self.steps.values()]
+        for step in reversed(order):
+            if not step.accumulates:
+                self._operation(step)
+        for step, number in self.roots:
+            self._seed(step, number)
+        for step in order:
+            if step.accumulates:
+                self._accumulator(step)
+            else:
+                self._gradients_of(step)
+                self._grad_op(step)
+        for step in order:
+            self._edges(step)
+        for step in order:  # AccumulateGrad.variable
+            if step.accumulates:
+                self.graph.edge(step.node, self.leaf(step.fn.variable).node, "ref")
 
     # -- the forward side: the tensors that can still be reached, and the operations
 
-    def numbers(self) -> dict[tuple[Any, str], Any]:
-        """The numbers that stand where an operation was written: (node, slot) → number."""
-        found = {}
-        for node, written in self.operands.items():
-            for slot, text in written.items():
-                number = literal(text)
-                if number is not None:
-                    found[node, slot] = number
-        return found
-
-    def _find(self) -> None:
-        """Tensors of this graph that are held by the roots, by saved values, or by variables of the
-        caller.
-        """
-        order = self.walk.order
-        in_graph = set(map(id, order))
-        saved = [v for n in order for v in (self.walk.saved(n) or {}).values()]
-        for thing in [*(t for t, _, _ in self.roots), *saved, *self.names.things]:
-            plain = isinstance(thing, (np.ndarray, type))
-            grad_fn = None if plain else getattr(thing, "grad_fn", None)
-            if grad_fn is not None and id(grad_fn) in in_graph:
-                self.known.setdefault((grad_fn, output_number(thing)), thing)
-        edges = [edge for reader in order for edge in self.walk.next(reader)]
-        for node, number in [*edges, *self.known, *((n, k) for _, n, k in self.roots)]:
-            if node is not None:
-                self.read[node].add(number)
-
-    def _operation(self, node: Any) -> None:
+    def _operation(self, step: Step) -> None:
         """One forward operation: its inputs, a box, its outputs."""
-        edges = self.walk.next(node)
-        slots = slots_of(node, len(edges))
-        inputs = {s: self._input(node, s, *edge) for s, edge in zip(slots, edges, strict=False)}
-        primitive = getattr(node, "primitive", None)
-        inputs |= {s: self._constant(node, s) for s in _unslotted(primitive) if s not in inputs}
-        drawn = self.inputs[node] = {s: n for s, n in inputs.items() if n is not None}
-        about = {"region": "r0", "lines": first_line(node)}
-        op = self.graph.node("op", forward_name(node), **about)
-        self.ops[node] = op
-        for place in drawn.values():
-            self.graph.edge(place, op)
-        results = [self.result(node, k) for k in sorted(self.read[node])]
+        edges = zip(step.slot_names, step.edges, strict=False)
+        inputs = {slot: self._input(step, slot, *edge) for slot, edge in edges}
+        primitive = step.primitive
+        for slot in primitive.inputs if primitive is not None else ():
+            if slot not in (*primitive.differentiable, primitive.list_input):
+                inputs[slot] = self._constant(step, slot, optional=True)  # it has no gradient
+        step.inputs = {slot: place for slot, place in inputs.items() if place is not None}
+        name = forward_name(step.fn)
+        step.op = self.graph.node("op", name, region="r0", lines=first_line(step.fn))
+        for place in step.inputs.values():
+            self.graph.edge(place.node, step.op)
+        results = [self.result(step, number) for number in sorted(step.readers)]
         for result in results:
-            self.graph.edge(op, result)
+            self.graph.edge(step.op, result.node)
         if len(results) == 1:
-            values = {slot: self.arrays.get(place.id) for slot, place in drawn.items()}
-            for slot, place in drawn.items():
-                number = literal(place.name)
-                values |= {} if number is None else {slot: number}
-            names = {slot: place.name for slot, place in drawn.items()}
-            call, came = call_formula(forward_name(node), drawn), self.arrays.get(results[0].id)
-            op.data["slots"] = (Slot(call, names, values, came, name=results[0].name),)
+            names, values = {}, {}
+            for slot, place in step.inputs.items():
+                names[slot], number = place.node.name, literal(place.node.name)
+                values[slot] = place.held if number is None else number
+            call, (result,) = call_formula(name, step.inputs), results
+            slot = Slot(call, names, values, result.held, name=result.node.name)
+            step.op.data["slots"] = (slot,)
 
-    def _input(self, node: Any, slot: str, target: Any, number: int) -> Node | None:
-        if target is None:
-            return self._constant(node, slot)
-        if accumulates(target):
-            return self.leaf(target.variable)
-        return self.result(target, number)
+    def _input(self, step: Step, slot: str, source: Step | None, number: int) -> Place | None:
+        if source is None:
+            optional = slot in getattr(step.primitive, "optional", ())
+            return self._constant(step, slot, optional or torch_facts.is_absent(step.fn, slot))
+        if source.accumulates:
+            return self.leaf(source.fn.variable)
+        return self.result(source, number)
 
-    def result(self, node: Any, number: int) -> Node:
-        """The tensor that is one output of a node."""
-        key = ("tensor", node, number)
-        if key not in self.drawn:
-            holder = self.known.get((node, number))
-            tensor = self.values_of.get((node, number)) if holder is None else holder
-            root = any(n is node and k == number for _, n, k in self.roots)
-            name = self.names(key if holder is None else holder)
-            self.drawn[key] = self._tensor("output" if root else "value", name, tensor)
-        return self.drawn[key]
+    def result(self, step: Step, number: int) -> Place:
+        """The tensor that is one output of a step."""
+        if number not in step.results:
+            holder = step.tensors.get(number)
+            tensor = self.values.get((step.fn, number)) if holder is None else holder
+            kind = "output" if (step, number) in self.roots else "value"
+            name = self.names((step, number) if holder is None else holder)
+            step.results[number] = self._tensor(kind, name, tensor)
+        return step.results[number]
 
-    def place(self, tensor: Any) -> Node:
+    def place(self, tensor: Any) -> Place:
         """A tensor, wherever it comes from."""
-        made_by = tensor.grad_fn
-        return self.leaf(tensor) if made_by is None else self.result(made_by, output_number(tensor))
+        maker, number = self._maker(tensor)
+        return self.leaf(tensor) if maker is None else self.result(maker, number)
 
-    def leaf(self, tensor: Any) -> Node:
+    def leaf(self, tensor: Any) -> Place:
         """A tensor that nothing in the graph made."""
-        key = ("leaf", id(tensor))
-        if key not in self.drawn:
+        if id(tensor) not in self.leaves:
             kind = "leaf" if getattr(tensor, "requires_grad", True) else "data"
-            self.drawn[key] = self._tensor(kind, self.names(tensor), tensor)
-        return self.drawn[key]
+            self.leaves[id(tensor)] = self._tensor(kind, self.names(tensor), tensor)
+        return self.leaves[id(tensor)]
 
-    def _constant(self, node: Any, slot: str) -> Node | None:
+    def _constant(self, step: Step, slot: str, optional: bool) -> Place | None:
         """An input that needs no gradient, by its name, its number, or as it was written; None where
         nothing was given for it.
         """
-        saved = self.saved(node)
-        value, text = saved.get(slot), self.operands.get(node, {}).get(slot, "")
-        name = self.names.known(value) if value is not None else ""
-        single = literal(text) is not None
-        name = name or ("" if single else shorten(text))
-        alone = text if value is None and single else number_text(value)
-        optional = getattr(getattr(node, "primitive", None), "optional", ())
-        absent = slot in optional or slot not in slots_of(node, len(self.walk.next(node)))
-        absent = absent or torch_facts.is_absent(node, slot)
-        if value is None and not text and absent:
+        value, text = step.saved.get(slot), step.written.get(slot, "")
+        if value is None and not text and optional:
             return None
-        if alone and not name:  # a number is called by its value
-            return self._tensor("data", alone, None, explain_value(alone))
-        key = ("data", id(value))
-        if value is None or key not in self.drawn:
-            called = name or f"{slot} of {forward_name(node)}"
-            self.drawn[key] = self._tensor("data", called, value)
-        return self.drawn[key]
+        single = literal(text) is not None
+        name = self.names.known(value) if value is not None else ""
+        name = name or ("" if single else shorten(text))
+        number = text if value is None and single else number_text(value)
+        if number and not name:  # a number is called by its value
+            return self._tensor("data", number, None, explain_value(number))
+        name = name or f"{slot} of {forward_name(step.fn)}"
+        if value is None:
+            return self._tensor("data", name, None)
+        if id(value) not in self.constants:
+            self.constants[id(value)] = self._tensor("data", name, value)
+        return self.constants[id(value)]
 
-    def saved(self, node: Any) -> Mapping[str, Any]:
-        """What a node keeps, or kept when backward ran."""
-        return self.walk.saved(node) or self.remembered.get(node, {})
-
-    def _tensor(self, kind: str, name: str, tensor: Any, tooltip: str = "") -> Node:
+    def _tensor(self, kind: str, name: str, tensor: Any, tooltip: str = "") -> Place:
         """A tensor with its value; without one if it is gone: it was computed, so no dash."""
         gone = {"tooltip": tooltip or _GONE, "data": {"live": ()}}
         inside = gone if tensor is None else value(tensor)
-        made = self.graph.node(kind, name, region="r0", **inside)
-        self.arrays[made.id] = unwrap(tensor)
-        return made
-
-    def called(self, node: Any) -> tuple[dict[str, str], dict[str, Any]]:
-        """The names, and the values, that stand for the names in the formulas of a node."""
-        names = {slot: place.name for slot, place in self.inputs[node].items()}
-        result = self.drawn.get(("tensor", node, 0))
-        names |= {"out": result.name} if result else {}
-        known = hasattr(node, "primitive") or is_torchs(node)
-        return (names if known else {}), dict(self.saved(node))
-
-    def saved_by(self, node: Any) -> list[Node]:
-        """The drawn tensors that a node keeps for its formula."""
-        saved = (self.walk.saved(node) or {}).items()
-        found = [self._place_of(node, name, value) for name, value in saved]
-        return list({n.id: n for n in found if n is not None}.values())
-
-    def _place_of(self, node: Any, name: str, value: Any) -> Node | None:
-        """The drawn tensor that a saved value is: by identity, else by the name of its slot."""
-        made_by = None if isinstance(value, np.ndarray) else getattr(value, "grad_fn", None)
-        leaf = ("leaf", id(value))
-        key = leaf if made_by is None else ("tensor", made_by, output_number(value))
-        if key in self.drawn:
-            return self.drawn[key]
-        if name in self.inputs.get(node, {}):
-            return self.inputs[node][name]
-        result = self.drawn.get(("tensor", node, 0))
-        return result if name in ("out", "y", "result") else None
+        return Place(self.graph.node(kind, name, region="r0", **inside), unwrap(tensor))
 
     # -- the backward side
 
-    def _seed(self, node: Any, number: int, seed: Any) -> None:
+    def _seed(self, step: Step, number: int) -> None:
         """The gradient that backward starts with."""
-        inside = value(seed, seed=True) if seed is not None else {"lines": ("seed",)}
+        inside = {"lines": ("seed",)} if step.seed is None else value(step.seed, seed=True)
         inside |= {"tooltip": "the gradient that backward starts with"}
-        made = self._gradient("seed", self.result(node, number), **inside)
-        self.gradients[node, number] = made, seed
-
-    def _gradient(self, kind: str, tensor: Node, **inside: Any) -> Node:
-        made = self._node(kind, f"{tensor.name}.grad", **inside)
-        self.graph.link(tensor, made)
-        return made
-
-    def _gradients_of(self, node: Any) -> None:
-        """The gradients of the tensors that a node made: those that are kept, or every one; and the
-        sum where several parts of one arrive.
-        """
-        for number in () if accumulates(node) else sorted(self.read[node]):
-            key = (node, number)
-            kept = torch_facts.kept_grad(self.known.get(key))
-            wanted = self.every_gradient or kept is not None
-            if not wanted or key in self.gradients:
-                continue
-            parts = self._parts(node, number)
-            if getattr(getattr(node, "hooks", None), "change", False):
-                parts = [None] * len(parts)
-            grad = total(parts) if kept is None else kept
-            inside = value(grad) | ({"tooltip": _BETWEEN} if grad is None else {})
-            tensor = self.result(node, number)
-            made = self._gradient("gradient", tensor, **inside)
-            self.gradients[key], self.arrives[key] = (made, grad), made
-            if len(parts) > 1:
-                plus = self._node("accumulate", **meeting(parts, grad))
-                self.arrives[key] = plus
-                self.graph.edge(plus, made, "accumulate", carries=grad)
-
-    def _parts(self, node: Any, number: int) -> list[Any]:
-        """What each reader of a tensor gave in the last backward, or the seed; None where it is
-        forgotten.
-        """
-        seed = self.seeds.get(node)
-        gave = [self.given.get(reader) for reader in self.walk.readers[node, number]]
-        return [seed] * (seed is not None) + gave
+        self.result(step, number).add_gradient(self.graph, "seed", inside, (), step.seed)
 
     def _node(self, kind: str, name: str = "", **fields: Any) -> Node:
         return self.graph.node(kind, name, side="backward", region="r1", **fields)
 
-    def _accumulator(self, node: Any) -> Node:
-        leaf = self.leaf(node.variable)
-        grad = getattr(node.variable, "grad", None)
-        name = f"{leaf.name}.grad"
-        inside = accumulated(name, grad, self._parts(node, 0))
-        made = self._node("accumulate", title_of(node), **inside)
-        self.graph.link(leaf, made)
-        leaf.data["leaf"] = made.data["leaf"] = node.variable
-        return made
-
-    def _grad_op(self, node: Any) -> Node:
-        slots = self.slots[node] = self._slots_of(node)
-        made = self._node(
-            "grad_op",
-            title_of(node),
-            tooltip=saved(self.walk.saved(node)),
-            **operation(slots.values(), ports=len(self.walk.next(node)) > 1),
-        )
-        self.graph.link(self.ops[node], made)
-        return made
-
-    def _slots_of(self, node: Any) -> dict[int, Slot]:
-        """What each slot that somebody wants computes, in the names of the tensors, and what it
-        gave: with its number in front where a node has several.
+    def _gradients_of(self, step: Step) -> None:
+        """The gradients of the tensors that a step made: those that are kept, or every one; and the
+        sum where several parts of one arrive.
         """
-        edges = self.walk.next(node)
-        names, values = self.called(node)
-        arrived = total(self._parts(node, 0))
-        values |= {} if arrived is None else {"g": arrived}
-        slots = {}
-        for i, expression in enumerate(slot_formulas(node, len(edges))):
-            if edges[i][0] is not None:
-                others = [n for s, n in names.items() if s[-1] == "]" and f"[{i}]" not in s]
-                listed = {"k": str(i), "others": ", ".join(others)}
-                mark = f"[{i}] " if len(edges) > 1 else ""
-                came = self.given.get((node, i))
-                slots[i] = Slot(expression, {**listed, **names}, values, came, mark)
-        return slots
+        for number in sorted(step.readers):
+            place, kept = self.result(step, number), torch_facts.kept_grad(step.tensors.get(number))
+            if place.gradient is not None or (kept is None and not self.every_gradient):
+                continue
+            parts = self._parts(step, number)
+            if getattr(getattr(step.fn, "hooks", None), "change", False):
+                parts = [None] * len(parts)
+            grad = total(parts) if kept is None else kept
+            inside = value(grad) | ({"tooltip": _BETWEEN} if grad is None else {})
+            place.add_gradient(self.graph, "gradient", inside, parts, grad)
 
-    def _edges(self, node: Any) -> None:
+    def _parts(self, step: Step, number: int) -> list[Any]:
+        """What each reader of a tensor gave in the last backward, or the seed; None where it is
+        forgotten.
+        """
+        gave = [self.gave.get(reader) for reader in step.readers.get(number, ())]
+        return gave if step.seed is None else [step.seed, *gave]
+
+    def _accumulator(self, step: Step) -> None:
+        variable = step.fn.variable
+        leaf = self.leaf(variable).node
+        grad = getattr(variable, "grad", None)
+        inside = accumulated(f"{leaf.name}.grad", grad, self._parts(step, 0))
+        step.node = self._node("accumulate", title(step.fn), **inside)
+        self.graph.link(leaf, step.node)
+        leaf.data["leaf"] = step.node.data["leaf"] = variable
+
+    def _grad_op(self, step: Step) -> None:
+        """The backward of an operation: what each slot that somebody wants computes, in the names of the
+        tensors, and what it gave; with its number in front where there are several.
+        """
+        names, values = step.names(), {**step.numbers, **step.saved}
+        arrived = total(self._parts(step, 0))
+        values |= {} if arrived is None else {"g": arrived}
+        several = len(step.edges) > 1
+        for i, expression in enumerate(step.formulas):
+            if step.edges[i][0] is not None:
+                known = in_list(names, str(i)) | names
+                mark, came = f"[{i}] " if several else "", self.gave.get((step.fn, i))
+                step.slots[i] = Slot(expression, known, values, came, mark)
+        inside = operation(step.slots.values(), ports=several)
+        step.node = self._node("grad_op", title(step.fn), tooltip=saved(step.keeps), **inside)
+        self.graph.link(step.op, step.node)
+
+    def _edges(self, step: Step) -> None:
         """One line per entry of ``next_functions``, through the gradient where that is drawn, and a
         dotted one per saved value that can be reached.
         """
-        here = self.nodes[node]
-        slots = self.slots.get(node, {})
-        for i, (target, number) in enumerate(self.walk.next(node)):
+        for i, (target, number) in enumerate(step.edges):
             if target is not None:
-                many = len(self.read[target]) > 1
-                there = self.arrives.get((target, number)) or self.nodes[target]
-                sums = there.kind == "accumulate" and not accumulates(target)
+                arrives = target.results[number].arrives if number in target.results else None
+                there = arrives or target.node
+                sums = there.kind == "accumulate" and not target.accumulates
+                pull = None if self.pull is None else functools.partial(self.pull, step.fn, i)
                 self.graph.edge(
-                    here,
+                    step.node,
                     there,
                     "accumulate" if sums else "grad",
-                    tail_port=slots[i].text if here.ports else None,
-                    carries=self.given.get((node, i)),
+                    tail_port=step.slots[i].text if step.node.ports else None,
+                    carries=self.gave.get((step.fn, i)),
                     slot=f"[{i}]",
-                    rule=slots[i].rule if i in slots else "",
-                    pull=functools.partial(self.pull, node, i) if self.pull is not None else None,
-                    label=f"output {number}" if many else "",
+                    rule=step.slots[i].rule,
+                    pull=pull,
+                    label=f"output {number}" if len(target.readers) > 1 else "",
                 )
-        for number in sorted(self.read[node]):
-            if (node, number) in self.gradients:
-                gradient, grad = self.gradients[node, number]
-                self.graph.edge(gradient, here, "grad", carries=grad)
-        for tensor in self.saved_by(node):
-            self.graph.edge(tensor, here, "saved")
+        for _, place in sorted(step.results.items()):
+            if place.gradient is not None:
+                self.graph.edge(place.gradient, step.node, "grad", carries=place.grad)
+        places = [self._place_of(step, *each) for each in (step.keeps or {}).items()]
+        for node in {p.node.id: p.node for p in places if p is not None}.values():
+            self.graph.edge(node, step.node, "saved")
+
+    def _place_of(self, step: Step, name: str, value: Any) -> Place | None:
+        """The drawn tensor that a saved value is: by identity, else by the name of its slot."""
+        maker, number = self._maker(value)
+        place = self.leaves.get(id(value)) if maker is None else maker.results.get(number)
+        result = step.results.get(0) if name in ("out", "y", "result") else None
+        return place or step.inputs.get(name, result)
 
 
 # ---- What the nodes of a grad_fn graph tell about themselves, and the order of the walk ----
 
 
-class Walk:
-    """The nodes that backward reaches, in the order in which it runs, and what they say, asked
-    once: ``order``, `next`, `saved`.
+def walk_order(starts: Iterable[Any]) -> list[Any]:
+    """The nodes that backward reaches, in the order in which it runs: a node after all that feed it,
+    newest first where nodes know their sequence number; an AccumulateGrad where its last feeder stands.
     """
 
-    def __init__(self, starts: Iterable[Any]) -> None:
-        #: the ``next_functions`` of a node, and what it keeps for its formula, by name; None when it was freed
-        self.next = functools.cache(operator.attrgetter("next_functions"))
-        self.saved = functools.cache(saved_values)
-        #: (node, output) → who reads it: (node, slot)
-        self.readers: dict[tuple[Any, int], list[tuple[Any, int]]] = defaultdict(list)
-        self.order = self._sorted(list(dict.fromkeys(starts)))
-        for reader in self.order:
-            for slot, (target, number) in enumerate(self.next(reader)):
-                self.readers[target, number].append((reader, slot))
+    @functools.cache  # PyTorch's nodes make it anew each time
+    def fed(node: Any) -> list[Any]:
+        return [target for target, _ in reversed(node.next_functions) if target is not None]
 
-    def _sorted(self, starts: list[Any]) -> list[Any]:
-        """A node after all that feed it: newest first where nodes know their sequence number; an
-        AccumulateGrad where its last feeder stands.
-        """
-
-        def fed(node: Any) -> list[Any]:
-            return [target for target, _ in reversed(self.next(node)) if target is not None]
-
-        every = sorted(in_order(starts, fed), key=_age)
-        return in_order(every, fed)[::-1]
+    every = sorted(in_order(dict.fromkeys(starts), fed), key=_age)
+    return in_order(every, fed)[::-1]
 
 
 def _age(node: Any) -> float:
@@ -454,76 +408,51 @@ def _age(node: Any) -> float:
     return float(seq) if isinstance(seq, (int, float)) else 0.0
 
 
-def is_torchs(node: Any) -> bool:
-    """Whether a node is PyTorch's."""
-    return hasattr(type(node), "_sequence_nr")
-
-
 def accumulates(node: Any) -> bool:
     """Is it the end of a path: the AccumulateGrad of a leaf?"""
     return hasattr(node, "variable") and not node.next_functions
 
 
-def title_of(node: Any) -> str:
-    """The name of a node of the backward graph: ``MulBackward0``."""
-    name = getattr(node, "name", None)
-    name = name().rpartition("::")[2] if callable(name) else name  # PyTorch's has a namespace
-    return name if isinstance(name, str) and name else type(node).__name__
-
-
 def forward_name(node: Any) -> str:
     """The operation that a node belongs to: ``add`` for ``AddBackward0``."""
-    stem = re.sub(r"Backward\d*$", "", title_of(node)) or title_of(node)
+    stem = re.sub(r"Backward\d*$", "", title(node)) or title(node)
     return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=\dD)(?=[A-Z])", "_", stem).lower()
 
 
 def saved_values(node: Any) -> Mapping[str, Any] | None:
     """What a node keeps for its formula, by name; None when it was freed."""
+    torchs = torch_facts.is_node(node)
     try:
-        saved = torch_facts.saved_values(node) if is_torchs(node) else getattr(node, "saved", {})
+        saved = torch_facts.saved_values(node) if torchs else getattr(node, "saved", {})
     except Exception:  # freed: reading it is an error that says so
         return None
-    return saved if isinstance(saved, Mapping) else {} if saved is not None else None
+    return saved if isinstance(saved, Mapping) or saved is None else {}
 
 
-def slots_of(node: Any, count: int) -> tuple[str, ...]:
-    """The names of the inputs that have a slot in ``next_functions``; those of a list are numbered."""
+def inputs_and_formulas(node: Any, count: int) -> tuple[Sequence[str], Sequence[ast.expr | None]]:
+    """The names of the ``count`` inputs that have a slot in ``next_functions``, those of a list numbered;
+    and what the gradient of each is: as declared, or as the code of its rule says.
+    """
+    if torch_facts.is_node(node):
+        return torch_facts.inputs_of(node, count), torch_facts.formulas_of(node, count)
     primitive = getattr(node, "primitive", None)
-    if is_torchs(node):
-        return torch_facts.inputs_of(node, count)
-    named = getattr(primitive, "differentiable", None)
-    if named is None:
-        words = re.match(r"\s*\w+ = (.*)", getattr(type(node), "__doc__", None) or "")
-        found = re.findall(r"\b[a-z]\w*\b(?!\()", words.group(1)) if words else ()
-        named = tuple(dict.fromkeys(found))[:count]
-        return (*named, *(f"input {k}" for k in range(len(named), count)))
-    if getattr(primitive, "list_input", None) not in named:
-        return tuple(named)
-    *first, listed = named
-    return (*first, *(f"{listed}[{k}]" for k in range(count - len(first))))
-
-
-def _unslotted(primitive: Any) -> tuple[str, ...]:
-    """The inputs of a primitive that have no gradient."""
-    slots = getattr(primitive, "inputs", ())
-    return tuple(s for s in slots if s not in (*primitive.differentiable, primitive.list_input))
-
-
-def slot_formulas(node: Any, count: int) -> tuple[ast.expr | None, ...]:
-    """What each of ``count`` gradients is: as declared, or as the code of its rule says."""
-    if is_torchs(node):
-        return torch_facts.formulas_of(node, count)
-    texts = getattr(type(node), "formula_texts", None)  # a node made from a table of derivatives
-    if isinstance(texts, Mapping) and len(texts) == count:
-        return tuple(ast.Name(str(text).replace(" * ", "·")) for text in texts.values())
-    if getattr(node, "primitive", None) is not None:
-        slots = [slot.partition("[")[0] for slot in slots_of(node, count)]
-        return tuple(rule_formula(node.primitive, slot) for slot in slots)
+    if primitive is not None:
+        slots = [*primitive.differentiable]
+        if primitive.list_input in slots:
+            listed = slots.pop()
+            slots += [f"{listed}[{k}]" for k in range(count - len(slots))]
+        return slots, [rule_formula(primitive, slot.partition("[")[0]) for slot in slots]
+    words = re.match(r"\s*\w+ = (.*)", type(node).__doc__ or "")
+    names = dict.fromkeys(re.findall(r"\b[a-z]\w*\b(?!\()", words.group(1)) if words else ())
+    slots = [*names, *(f"input {k}" for k in range(len(names), count))][:count]
+    texts = getattr(type(node), "formula_texts", {})  # of a node made from a table of derivatives
+    if texts and len(texts) == count:
+        return slots, [ast.Name(str(text).replace(" * ", "·")) for text in texts.values()]
     if hasattr(node, "function"):  # written by the user
-        return (ast.Name(f"{node.function.__name__}.backward(g)"),) * count
+        return slots, [ast.Name(f"{node.function.__name__}.backward(g)")] * count
     formula = backward_formula(node)
     known = formula is not None and len(formula.results) == count
-    return formula.results if formula is not None and known else (None,) * count
+    return slots, formula.results if formula is not None and known else [None] * count
 
 
 def first_line(node: Any) -> tuple[str, ...]:

@@ -7,27 +7,27 @@ frame.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from ...grad_names import EMPTY, GRAD, base, is_gradient
 from ..graph.graph import Graph, Node
 from .follow import follow_names
-from .wiring import Placed, Sheet, drawn, dropped_op, flat, gradient_look, is_scopes
+from .formula import Values
+from .wiring import Look, Placed, Sheet, drawn, dropped_op, flat, gradient_look, is_scopes
+
+Sides = tuple[Any, Any]  # forward, backward
 
 
 def is_net(x: Any) -> bool:
     """Whether x is an operator, a net, or a pair (forward, backward) of them."""
     if isinstance(x, tuple):
         return len(x) == 2 and all(map(is_net, x))
-    return (
-        hasattr(x, "type")
-        and isinstance(getattr(x, "inputs", None), dict)
-        and isinstance(x.outputs, dict)
-    )
+    slots = (getattr(x, "inputs", None), getattr(x, "outputs", None))
+    return hasattr(x, "type") and all(isinstance(each, dict) for each in slots)
 
 
-def sides(x: Any) -> tuple[Any, Any]:
+def sides(x: Any) -> Sides:
     """(forward, backward) of what is to be drawn; None for a side that is not there."""
     if isinstance(x, tuple):
         return x
@@ -39,21 +39,21 @@ def sides(x: Any) -> tuple[Any, Any]:
 
 def leaves(op: Any) -> list[Any]:
     """The operators of a net that hold no others, in the order in which they run."""
-    found, stack = [], [op]
+    operators, stack = [], [op]
     while stack:
         at = stack.pop()
         if hasattr(at, "ops"):
             stack.extend(reversed(at.ops))
         else:
-            found.append(at)
-    return found
+            operators.append(at)
+    return operators
 
 
-def of_net(x: Any, values: Mapping[str, Any] | None = None) -> Graph:
+def of_net(x: Any, values: Values | None = None) -> Graph:
     """The picture of an operator, a net, or of a net and its backward net."""
-    first = NetSheet(Graph(), sides(x), values or {})
+    first = NetSheet(Graph(), sides(x), values or {}, None)
     drawn("Net", first, first.dropped)
-    follow_names(first.graph, values or {})
+    follow_names(first.graph, first.values)
     return first.graph
 
 
@@ -62,27 +62,18 @@ class NetSheet(Sheet):
 
     kind = "net"
 
-    def __init__(
-        self,
-        graph: Graph,
-        nets: tuple[Any, Any],
-        values: Mapping[str, Any],
-        owner: Placed | None = None,
-    ) -> None:
+    def __init__(self, graph: Graph, nets: Sides, values: Values, owner: Placed | None) -> None:
         super().__init__(graph, owner)
         self.nets, self.values = nets, values
         self.loop = owner is not None
         self.dropped: list[tuple[Any, Node]] = []
-        self.written: set[str] = set()
-        self.reads: set[str] = set()
-        self.wanted: set[str] = set()
-
-    def draw(self) -> None:
-        """Frames for nets, boxes for operators, in the order in which they run."""
-        forward, backward = ([] if net is None else leaves(net) for net in self.nets)
+        forward, backward = ([] if net is None else leaves(net) for net in nets)
         self.written = {name for op in forward for name in flat(op.outputs)}
         self.reads = {name for op in forward for name in flat(op.inputs)}
         self.wanted = {base(name) for op in backward for name in flat(op.outputs)}
+
+    def draw(self) -> None:
+        """Frames for nets, boxes for operators, in the order in which they run."""
         for side, net in zip(("forward", "backward"), self.nets, strict=True):
             self._side(side, [(net, None)] if net is not None else [])
 
@@ -97,11 +88,10 @@ class NetSheet(Sheet):
                 self.add(at, number, region, side)
                 number += 1
             elif not inner:  # an empty net stands where a gradient is not wanted
-                made_for = getattr(at, "forward_op", None) or getattr(at, "forward", None)
+                of = getattr(at, "forward_op", None) or getattr(at, "forward", None)
                 reason = "NOP: no gradient wanted"
-                self.dropped.append(
-                    (made_for, dropped_op(self.graph, called(at), reason, side, region))
-                )
+                node = dropped_op(self.graph, called(at), reason, side, region)
+                self.dropped.append((of, node))
 
     def net_frame(self, op: Any, side: str, parent: str | None) -> str:
         """The frame of a net, inside its holder's."""
@@ -114,7 +104,7 @@ class NetSheet(Sheet):
             return self.graph.region(label, side=side, parent=parent).id
         return self.frame(label, side=side).id
 
-    def look(self, name: str, written: bool) -> tuple[str, tuple[Any, ...], str, str]:
+    def look(self, name: str, written: bool) -> Look:
         kind, word = (self.gradient if is_gradient(name) else self.value)(name, written)
         shown = bool(self.values) and name != EMPTY
         return kind, (self.values.get(name),) if shown else (), word, name
@@ -151,10 +141,8 @@ class NetSheet(Sheet):
         return self.owner is not None and name in flat(self.owner.op.inputs)
 
     def handed_over(self) -> list[tuple[str, str]]:
-        """The states that an operator carries from step to step: its ``memories`` {start: end}."""
-        op = self.owner.op if self.owner is not None else None
-        said = getattr(op, "memories", None) or getattr(op, "attrs", {}).get("memories") or ()
-        pairs = [tuple(m)[:2] for m in (said.items() if isinstance(said, dict) else said)]
+        """The states that an operator carries from step to step: its ``memories``, (start, end) each."""
+        pairs = getattr(self.owner.op, "memories", ()) if self.owner is not None else ()
         return [(s + GRAD, e + GRAD) if self.backward else (e, s) for s, e in pairs]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,7 @@ from ..graph.graph import Graph, Node, in_order
 from .follow import follow
 from .formula import (
     LONGEST,
+    Formula,
     backward_formula,
     forward_formula,
     input_names,
@@ -26,32 +27,34 @@ from .formula import (
     own_numbers,
     parameters,
 )
-from .inside import Fields, Slot, meeting, operation, value
+from .inside import Fields, Place, Slot, operation, value
 from .names import Names
 from .watching import watch
+
+Arrays = tuple[Any, ...]
 
 
 def of_run(run: watch, names: Names) -> Graph:
     """What really ran while `watch` was on."""
     names.also(run.names)
-    calls, backs, latest = [], [], {}
+    calls: list[Call] = []
+    backs: list[Back] = []
+    latest: dict[int, Call] = {}
     for event, snapshot in zip(run.events, run.snapshots, strict=True):
+        function = event.function
         if event.kind == "forward":
-            call = Call(event.function, event.inputs, event.outputs)
-            call.values = named_values(call, snapshot.inputs, snapshot.outputs)
-            latest[id(event.function)] = call
-            calls.append(call)
+            values = named(function, snapshot.inputs, snapshot.outputs)
+            latest[id(function)] = Call(function, event.inputs, event.outputs, values)
+            calls.append(latest[id(function)])
         else:
-            made = latest.get(id(event.function)) or linked_call(event.function)
-            backs.append(Back(made, snapshot.inputs, snapshot.outputs))
+            call = latest.get(id(function)) or linked_call(function)
+            backs.append(Back(call, snapshot.inputs, snapshot.outputs))
     read = {id(v) for call in calls for v in call.inputs}
-    ends = {id(v) for call in calls for v in call.outputs} - read
-    drawing = Drawing(names, ends)
-    drawing.forward(calls)
-    drawing.backward(backs)
+    ends = [v for call in calls for v in call.outputs if id(v) not in read]
+    graph = Drawing(names, ends).drawn(calls, backs)
     if not backs:
-        drawing.graph.notes.append("backward: nothing to walk yet")
-    return drawing.finished()
+        graph.notes.append("backward: nothing to walk yet")
+    return graph
 
 
 def of_links(roots: Iterable[Any], names: Names) -> Graph:
@@ -61,13 +64,11 @@ def of_links(roots: Iterable[Any], names: Names) -> Graph:
     """
     roots = list(roots)
     calls = calls_behind(roots)
-    drawing = Drawing(names, set(map(id, roots)))
+    drawing = Drawing(names, roots)
     for root in roots:
-        if getattr(root, "creator", None) is None:
+        if not is_made(root):
             drawing.value(root)
-    drawing.forward(calls)
-    drawing.backward([back_of(call) for call in reversed(calls)])
-    return drawing.finished()
+    return drawing.drawn(calls, [back_of(call) for call in reversed(calls)])
 
 
 # ---- Calls of functions, and how to find them by the links that linked nodes keep ----
@@ -75,12 +76,12 @@ def of_links(roots: Iterable[Any], names: Names) -> Graph:
 
 @dataclass(slots=True)
 class Call:
-    """One function applied once: its variables, and their arrays at that time."""
+    """One function applied once: its variables, and their arrays at that time by name."""
 
     function: Any
-    inputs: tuple[Any, ...]
-    outputs: tuple[Any, ...]
-    values: dict[str, Any] = field(default_factory=dict)
+    inputs: Arrays
+    outputs: Arrays
+    values: dict[str, Any]
     weak: bool = False  # the function refers to its outputs weakly
 
 
@@ -89,8 +90,19 @@ class Back:
     """One call of ``backward``: the gradients that went in and, where known, came out."""
 
     call: Call
-    gys: tuple[Any, ...]
-    gxs: tuple[Any, ...]  # None for what is not known
+    gys: Arrays
+    gxs: Arrays  # None for what is not known
+
+    @property
+    def formula(self) -> Formula | None:
+        """What the code of ``backward`` says."""
+        return backward_formula(self.call.function)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What stands for the names in the formula."""
+        function = self.call.function
+        return self.call.values | own_numbers(function) | named_gradients(function, self.gys)
 
 
 def variable_like(thing: Any) -> bool:
@@ -103,6 +115,11 @@ def function_like(thing: Any) -> bool:
     return callable(getattr(thing, "backward", None)) and callable(getattr(thing, "forward", None))
 
 
+def is_made(variable: Any) -> bool:
+    """Did a function make it?"""
+    return getattr(variable, "creator", None) is not None
+
+
 def outputs_of(thing: Any) -> list[Any]:
     """A variable itself, or what a function made."""
     return [thing] if variable_like(thing) else list(linked_call(thing).outputs)
@@ -112,53 +129,48 @@ def calls_behind(roots: list[Any]) -> list[Call]:
     """Every function behind the roots, producers first; a cycle is entered once."""
     calls: dict[Any, Call] = {}
 
-    def creators(variables: Iterable[Any]) -> list[Any]:
-        return [f for v in variables if (f := getattr(v, "creator", None)) is not None]
-
     def before(function: Any) -> list[Any]:
         calls[function] = linked_call(function)
-        return creators(calls[function].inputs)
+        return [v.creator for v in calls[function].inputs if is_made(v)]
 
-    return [calls[function] for function in in_order(creators(roots), before)]
+    ends = [root.creator for root in roots if is_made(root)]
+    return [calls[function] for function in in_order(ends, before)]
 
 
 def linked_call(function: Any) -> Call:
     """The call that a function object remembers: the last one."""
-    inputs = _all(getattr(function, "inputs", None), getattr(function, "input", None))
-    held = _all(getattr(function, "outputs", None), getattr(function, "output", None))
-    outputs = tuple(v for v in (_strong(o) for o in held) if v is not None)
-    call = Call(function, inputs, outputs, weak=any(isinstance(o, weakref.ref) for o in held))
-    call.values = named_values(call, tuple(map(unwrap, inputs)), tuple(map(unwrap, outputs)))
-    return call
+    inputs, held = _linked(function, "input"), _linked(function, "output")
+    weak = [each for each in held if isinstance(each, weakref.ref)]
+    alive = (each() if isinstance(each, weakref.ref) else each for each in held)
+    outputs = tuple(variable for variable in alive if variable is not None)
+    values = named(function, tuple(map(unwrap, inputs)), tuple(map(unwrap, outputs)))
+    return Call(function, inputs, outputs, values, weak=bool(weak))
 
 
-def _all(several: Any, one: Any) -> tuple[Any, ...]:
-    if several is not None:
-        return tuple(several) if isinstance(several, (tuple, list)) else (several,)
-    return () if one is None else (one,)
-
-
-def _strong(reference: Any) -> Any:
-    return reference() if isinstance(reference, weakref.ref) else reference
+def _linked(function: Any, word: str) -> Arrays:
+    """The variables under an attribute, ``inputs`` or ``input``."""
+    several, one = getattr(function, f"{word}s", None), getattr(function, word, None)
+    if isinstance(several, (tuple, list)):
+        return tuple(several)
+    return tuple(each for each in (several, one) if each is not None)[:1]
 
 
 def back_of(call: Call) -> Back:
     """What the walk computes, or will: from the gradients the variables hold."""
     gys = tuple(unwrap(getattr(v, "grad", None)) for v in call.outputs)
-    formula = backward_formula(call.function)
-    known = call.values | named_gradients(call.function, gys)
-    ready = bool(gys) and all(g is not None for g in gys)
-    gxs = formula.compute(known) if formula and ready else None
-    return Back(call, gys, gxs or (None,) * len(call.inputs))
+    back = Back(call, gys, (None,) * len(call.inputs))
+    if back.formula is not None and gys and all(g is not None for g in gys):
+        back.gxs = back.formula.compute(back.values) or back.gxs
+    return back
 
 
-def named_values(call: Call, inputs: tuple[Any, ...], outputs: tuple[Any, ...]) -> dict[str, Any]:
-    """The arrays of a call under the names that formulas use."""
-    values = dict(zip(input_names(call.function), inputs, strict=False))
+def named(function: Any, inputs: Arrays, outputs: Arrays) -> dict[str, Any]:
+    """What goes in and comes out of a call under the names that formulas use."""
+    values = dict(zip(input_names(function), inputs, strict=False))
     return values | ({"y": outputs[0]} if len(outputs) == 1 else {})
 
 
-def named_gradients(function: Any, gys: tuple[Any, ...]) -> dict[str, Any]:
+def named_gradients(function: Any, gys: Arrays) -> dict[str, Any]:
     """The gradients that go in, under the parameter names of ``backward``."""
     return dict(zip(parameters(type(function).backward)[1:], gys, strict=False))
 
@@ -169,129 +181,117 @@ def named_gradients(function: Any, gys: tuple[Any, ...]) -> dict[str, Any]:
 class Drawing:
     """Draws calls in the order in which they ran; remembers the nodes of each variable."""
 
-    def __init__(self, names: Names, ends: set[int]) -> None:
-        self.names, self.ends = names, ends
+    def __init__(self, names: Names, ends: Iterable[Any]) -> None:
+        self.names, self.ends = names, {*map(id, ends)}
         self.graph = Graph()
         self.graph.region("forward: variables and functions")
-        self.variables: dict[int, Any] = {}  # keeps every variable alive while its id is a key
-        self.nodes: dict[int, Node] = {}  # by id of the variable
+        self.places: dict[int, Place] = {}  # by id of the variable, which it keeps alive
         self.ops: dict[int, Node] = {}  # by id of the call
-        self.gradients: dict[int, Node] = {}  # by id of the variable
-        self.arrives: dict[int, Node] = {}  # the same, or the place where several meet
 
-    def finished(self) -> Graph:
-        """The picture, with its title."""
+    def drawn(self, calls: list[Call], backs: list[Back]) -> Graph:
+        """The picture: functions with what they read and make; then the gradients and the calls of
+        backward, each beside the call that it belongs to.
+        """
+        for call in calls:
+            self.forward(call)
+        if backs:
+            self.graph.region("backward: gradients", side="backward")
+            self.all_gradients(backs)
+            for back in backs:
+                self.backward(back)
+            follow(self.graph)
         outputs = [n.name for n in self.graph.nodes.values() if n.kind == "output"]
         self.graph.title = ", ".join(outputs[:3])
         return self.graph
 
-    def node(self, kind: str, name: str = "", side: str = "forward", **fields: Any) -> Node:
-        region = "r0" if side == "forward" else "r1"
-        return self.graph.node(kind, name, side=side, region=region, **fields)
-
-    def value(self, variable: Any, made: bool = False) -> Node:
-        """The node of a variable; what nobody made is a leaf, unless no gradient is wanted for it."""
+    def value(self, variable: Any, made: bool = False) -> Place:
+        """The place of a variable; what nobody made is a leaf, unless no gradient is wanted for it."""
         key = id(variable)
-        if key not in self.nodes:
-            self.variables[key] = variable
+        if key not in self.places:
             fixed = getattr(variable, "requires_grad", True) is False
             kind = "leaf" if variable_like(variable) and not fixed else "data"
             if made:
                 kind = "output" if key in self.ends else "value"
             inside = value(variable)
-            name = self.names(variable)
-            self.nodes[key] = self.node(kind, name, **inside)
-        return self.nodes[key]
+            node = self.graph.node(kind, self.names(variable), region="r0", **inside)
+            self.places[key] = Place(node, variable)
+        return self.places[key]
 
-    def forward(self, calls: list[Call]) -> None:
-        """Functions with what they read and make."""
-        for call in calls:
-            inputs = [
-                self.value(v, made=getattr(v, "creator", None) is not None) for v in call.inputs
-            ]
-            formula = forward_formula(call.function)
-            name, called = type(call.function).__name__, self.names.known(call.function)
-            op = self.node(
-                "op",
-                name,
-                lines=formula.lines() if formula else (),
-                tooltip=f"the function object {called}" if called not in ("", name) else "",
-            )
-            self.ops[id(call)] = op
-            for node in inputs:
-                self.graph.edge(node, op)
-            for variable in call.outputs:
-                made = self.value(variable, made=True)
-                self.graph.edge(op, made, "weak" if call.weak else "flow")
+    def forward(self, call: Call) -> None:
+        """A function with what it reads and makes."""
+        inputs = [self.value(v, is_made(v)).node for v in call.inputs]
+        formula = forward_formula(call.function)
+        name, called = type(call.function).__name__, self.names.known(call.function)
+        tooltip = f"the function object {called}" if called not in ("", name) else ""
+        lines = formula.lines() if formula is not None else ()
+        op = self.graph.node("op", name, region="r0", lines=lines, tooltip=tooltip)
+        self.ops[id(call)] = op
+        for node in inputs:
+            self.graph.edge(node, op)
+        for variable in call.outputs:
+            node = self.value(variable, made=True).node
+            self.graph.edge(op, node, "weak" if call.weak else "flow")
 
     # -- backward
 
-    def backward(self, backs: list[Back]) -> None:
-        """First the gradients, then the calls of backward, each beside the call that it belongs to."""
-        if not backs:
-            return
-        self.graph.region("backward: gradients", side="backward")
+    def all_gradients(self, backs: list[Back]) -> None:
+        """The gradients that go into the calls of backward, then those that only come out."""
         arriving: dict[int, list[Any]] = defaultdict(list)
+        inputs = {}
         for back in backs:
             for variable, gx in zip(back.call.inputs, back.gxs, strict=False):
-                self.variables[id(variable)] = variable
+                inputs[id(variable)] = variable
                 arriving[id(variable)].append(gx)
         for back in backs:
             for variable, gy in zip(back.call.outputs, back.gys, strict=False):
                 self.gradient(variable, arriving[id(variable)], gy)
-        for key, parts in arriving.items():
-            self.gradient(self.variables[key], parts)
-        for back in backs:
-            self.call_of_backward(back)
-        follow(self.graph)
+        for key, variable in inputs.items():
+            self.gradient(variable, arriving[key])
 
     def gradient(self, variable: Any, parts: list[Any], gy: Any = None) -> None:
         """The gradient of a variable, after the place where its parts meet; the seed has no parts."""
-        key, grad = id(variable), getattr(variable, "grad", None)
-        if key in self.gradients:
+        place, grad = self.value(variable), getattr(variable, "grad", None)
+        if place.gradient is not None:
             return
-        twin = self.value(variable)
-        kind = "leaf_gradient" if twin.kind in ("leaf", "data") else "gradient"
-        grad = gy if grad is None and not parts else grad
-        inside = value(grad, seed=not parts)
-        made = self.node(kind if parts else "seed", f"{twin.name}.grad", "backward", **inside)
-        self.graph.link(twin, made)
-        self.gradients[key] = self.arrives[key] = made
-        if len(parts) > 1:
-            plus = self.arrives[key] = self.node(
-                "accumulate", side="backward", **meeting(parts, grad)
-            )
-            self.graph.edge(plus, made, "accumulate", carries=unwrap(grad))
+        kind = "leaf_gradient" if place.node.kind in ("leaf", "data") else "gradient"
+        if not parts:
+            kind, grad = "seed", gy if grad is None else grad
+        place.add_gradient(self.graph, kind, value(grad, seed=not parts), parts, grad)
 
-    def call_of_backward(self, back: Back) -> None:
+    def backward(self, back: Back) -> None:
         """One call, with lines from the gradients that it takes and to those that it gives."""
         call, twin = back.call, self.ops.get(id(back.call))
         slots = slots_of(back)
         inside = said(slots)
-        inside["lines"] += ("called again",) if twin is not None and twin.twin is not None else ()
-        given = [f"gradient out: {explain_value(g)}" for g in back.gxs if g is not None]
+        gave = [f"gradient out: {explain_value(g)}" for g in back.gxs if g is not None]
+        inside["tooltip"] = "\n".join(gave)
+        if twin is not None and twin.twin is not None:
+            inside["lines"] += ("called again",)
         name = f"{type(call.function).__name__}.backward"
-        op = self.node("grad_op", name, "backward", tooltip="\n".join(given), **inside)
+        op = self.graph.node("grad_op", name, side="backward", region="r1", **inside)
         if twin is not None:
             op.twin, twin.twin = twin.id, twin.twin or op.id
-        sources = [self.gradients[id(v)] for v in call.outputs if id(v) in self.gradients]
-        for source, gy in zip(sources, back.gys, strict=False):
-            self.graph.edge(source, op, "grad", carries=unwrap(gy))
-        several = len(back.gxs) > 1
-        for k, (variable, gx) in enumerate(zip(call.inputs, back.gxs, strict=False)):
-            there = self.arrives[id(variable)]
-            slot = slots[k] if len(slots) == len(back.gxs) else Slot(None, {})
+        for variable, gy in zip(call.outputs, back.gys, strict=False):
+            source = self.value(variable).gradient
+            if source is not None:
+                self.graph.edge(source, op, "grad", carries=unwrap(gy))
+        if len(slots) != len(back.gxs):
+            slots = [Slot(None, {})] * len(back.gxs)
+        for k, (variable, gx, slot) in enumerate(zip(call.inputs, back.gxs, slots, strict=False)):
+            there = self.value(variable).arrives or op
             self.graph.edge(
                 op,
                 there,
                 "accumulate" if there.kind == "accumulate" else "grad",
                 carries=unwrap(gx),
-                slot=f"[{k}]" if several else "",
+                slot=f"[{k}]" if len(back.gxs) > 1 else "",
                 rule=slot.rule,
                 pull=partial(_again, slot, call.function) if len(back.gys) == 1 else None,
             )
-        for variable in read_by(call):
-            self.graph.edge(self.nodes[id(variable)], op, "saved")
+        reads = back.formula.reads() if back.formula is not None else ()
+        variables = named(call.function, call.inputs, call.outputs)
+        for key in {id(v): None for name, v in variables.items() if name in reads}:
+            self.graph.edge(self.places[key].node, op, "saved")
 
 
 # ---- What a call of backward says ----
@@ -299,18 +299,14 @@ class Drawing:
 
 def slots_of(back: Back) -> list[Slot]:
     """What a call gives: formulas with the numbers put in, where its code is a formula."""
-    function, formula = back.call.function, backward_formula(back.call.function)
+    formula, results = back.formula, back.gxs
     if formula is None:
-        names = numbered("gx", len(back.gxs))
-        given = zip(names, back.gxs, strict=True)
-        return [Slot(None, {}, result=gx, name=name) for name, gx in given]
-    values = back.call.values | own_numbers(function) | named_gradients(function, back.gys)
-    count = len(formula.results)
-    results = back.gxs if len(back.gxs) == count else [None] * count
-    return [
-        Slot(expression, {}, values, gx, name=name)
-        for name, expression, gx in zip(formula.names, formula.results, results, strict=True)
-    ]
+        names = numbered("gx", len(results))
+        return [Slot(None, {}, result=gx, name=n) for n, gx in zip(names, results, strict=True)]
+    if len(results) != len(formula.results):
+        results = (None,) * len(formula.results)
+    parts = zip(formula.names, formula.results, results, strict=True)
+    return [Slot(part, {}, back.values, gx, name=name) for name, part, gx in parts]
 
 
 def said(slots: list[Slot]) -> Fields:
@@ -324,15 +320,6 @@ def said(slots: list[Slot]) -> Fields:
         inside["lines"] = tuple(filter(None, (formula, numbers)))
         inside["data"]["live"] = ((numbers, ""),)
     return inside
-
-
-def read_by(call: Call) -> list[Any]:
-    """The variables that the formula of the gradient reads."""
-    formula = backward_formula(call.function)
-    named = dict(zip(input_names(call.function), call.inputs, strict=False))
-    named |= {"y": call.outputs[0]} if len(call.outputs) == 1 else {}
-    reads = formula.reads() if formula is not None else ()
-    return [*{id(v): v for name, v in named.items() if name in reads}.values()]
 
 
 def _again(slot: Slot, function: Any, gy: Any) -> Any:

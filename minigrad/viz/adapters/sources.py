@@ -60,8 +60,8 @@ def graph_behind(x: Any, detail: str, values: bool | str, names: Names) -> Graph
 
 def parted(x: Any) -> tuple[Any, Any]:
     """What to draw, and the values by name, or the scope, that are given with it."""
-    given = isinstance(x, tuple) and len(x) == 2 and held_by(x[1]) is not None
-    return x if given else (x, None)
+    both = isinstance(x, tuple) and len(x) == 2 and held_by(x[1]) is not None
+    return x if both else (x, None)
 
 
 def held_by(scope: Any) -> Mapping[str, Any] | None:
@@ -72,11 +72,11 @@ def held_by(scope: Any) -> Mapping[str, Any] | None:
 
 def values_in(scope: Any) -> dict[str, Any]:
     """Name → value as a scope finds it: its own, then its parents'."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     while scope is not None:
-        found = {**(held_by(scope) or {}), **found}
+        values = {**(held_by(scope) or {}), **values}
         scope = getattr(scope, "parent", None)
-    return found
+    return values
 
 
 def record_of(x: Any) -> Any:

@@ -8,30 +8,29 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from configparser import ConfigParser
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from .formula import parsed
+from .names import Variables
+
 _SAVED = "_saved_"
-
-
-def is_torch(x: Any) -> bool:
-    """Whether an object is PyTorch's, or of a class made from one of its."""
-    return any(c.__module__.partition(".")[0] == "torch" for c in type(x).__mro__[:-1])
 
 
 def kind_of(x: Any) -> str:
     """``"tensor"``, ``"module"``, ``"optimizer"``, ``"node"`` of PyTorch; empty for anything else."""
-    cls = type(x)
-    if hasattr(cls, "next_functions") and hasattr(cls, "_sequence_nr"):
+    if is_node(x):
         return "node"
-    for c in cls.__mro__[:-1]:
-        kind = _CLASSES.get((c.__module__, c.__name__))
-        if kind:
-            return kind
-    return ""
+    kinds = (_CLASSES.get((c.__module__, c.__name__)) for c in type(x).__mro__)
+    return next(filter(None, kinds), "")
+
+
+def is_node(x: Any) -> bool:
+    """Whether an object is a node of PyTorch's backward graph."""
+    return hasattr(type(x), "next_functions") and hasattr(type(x), "_sequence_nr")
 
 
 _CLASSES = {
@@ -42,28 +41,33 @@ _CLASSES = {
 }
 
 
-def of_kind(variables: Mapping[str, Any], kind: str) -> dict[str, Any]:
+def of_kind(variables: Variables, kind: str) -> dict[str, Any]:
     """The variables that hold objects of a kind, by name; then those in lists, tuples and dictionaries."""
-    found = [(name, x) for name, x in _spread(variables) if kind_of(x) == kind]
-    return dict(sorted(found, key=lambda item: item[0] not in variables))
+    held = [(name, x) for name, x in _spread(variables) if kind_of(x) == kind]
+    return dict(sorted(held, key=lambda item: item[0] not in variables))
 
 
-def _spread(variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _spread(variables: Variables) -> Iterator[tuple[str, Any]]:
     for name, x in variables.items():
         yield name, x
         if type(x) in (list, tuple):
             yield from ((f"{name}[{k}]", v) for k, v in enumerate(x[:1000]))
         elif type(x) is dict:
             yield from ((f"{name}[{k!r}]", v) for k, v in list(x.items())[:1000])
-        elif type(x).__module__ == "__main__" and not is_torch(x):  # a trainer that holds them
+        elif type(x).__module__ == "__main__" and not kind_of(x):  # a trainer that holds them
             yield from ((f"{name}.{k}", v) for k, v in getattr(x, "__dict__", {}).items())
 
 
-def tensor_names(variables: Mapping[str, Any]) -> dict[str, Any]:
+def largest_modules(variables: Variables) -> list[tuple[str, Any]]:
+    """The variables that hold modules, those that hold most of them first."""
+    modules = of_kind(variables, "module").items()
+    return sorted(modules, key=lambda each: -len(list(each[1].modules())))
+
+
+def tensor_names(variables: Variables) -> dict[str, Any]:
     """Name → tensor: the variables that hold one, then parameters and buffers by their paths in modules."""
     named = of_kind(variables, "tensor")
-    modules = of_kind(variables, "module")
-    for prefix, module in sorted(modules.items(), key=lambda m: -len(list(m[1].modules()))):
+    for prefix, module in largest_modules(variables):
         for path, tensor in (*module.named_parameters(), *module.named_buffers()):
             named.setdefault(f"{prefix}.{path}", tensor)
     return named
@@ -76,14 +80,12 @@ def saved_names(node: Any) -> list[str]:
 
 def is_hooked(node: Any) -> bool:
     """Whether reading the saved values of a node runs functions of the user's."""
-    return any(_raw_hook(getattr(node, f"_raw_saved_{n}")) for n in saved_names(node))
-
-
-def _raw_hook(raw: Any) -> bool:
-    return any(
-        getattr(r, "unpack_hook", None) is not None
-        for r in (raw if isinstance(raw, (list, tuple)) else (raw,))
-    )
+    for name in saved_names(node):
+        raw = getattr(node, f"_raw_saved_{name}")
+        parts = raw if isinstance(raw, (list, tuple)) else [raw]
+        if any(getattr(part, "unpack_hook", None) is not None for part in parts):
+            return True
+    return False
 
 
 def saved_values(node: Any) -> dict[str, Any]:
@@ -99,9 +101,8 @@ def saved_values(node: Any) -> dict[str, Any]:
 
 def attributes(node: Any) -> dict[str, Any]:
     """The other values that a node keeps: numbers, sizes, flags."""
-    names = [a for a in dir(node) if a.startswith(_SAVED)]
-    tensors = {*saved_names(node)}
-    plain = [a[len(_SAVED) :] for a in names if a[len(_SAVED) :] not in tensors]
+    names = {a.removeprefix(_SAVED) for a in dir(node) if a.startswith(_SAVED)}
+    plain = sorted(names.difference(saved_names(node)))
     return {name: _signed(getattr(node, _SAVED + name)) for name in plain}
 
 
@@ -140,21 +141,13 @@ def formulas_of(node: Any, count: int) -> tuple[ast.expr | None, ...]:
     """The formula of each of ``count`` gradients; None where none is known."""
     inputs, *texts = _table().get(stem(node), [""])
     texts = texts if inputs else texts * count  # a list of inputs: the same for each
-    kept = attributes(node).items()
-    numbers = {name: ast.Constant(v) for name, v in kept if type(v) in (int, float)}
-    known = [_with_numbers(text, numbers) for text in texts[:count]]
+    known = [parsed(text) for text in texts[:count]]
     return (*known, *[None] * (count - len(texts)))
 
 
-def _with_numbers(text: str, numbers: Mapping[str, ast.expr]) -> ast.expr:
-    """A formula of the table with the numbers that a node keeps put in."""
-
-    class Put(ast.NodeTransformer):
-        def visit_Name(self, name: ast.Name) -> ast.expr:
-            return numbers.get(name.id, name)
-
-    expression: ast.expr = Put().visit(ast.parse(text, mode="eval").body)
-    return expression
+def numbers_of(node: Any) -> dict[str, Any]:
+    """The numbers that a node keeps, as they stand in its formulas."""
+    return {name: v for name, v in attributes(node).items() if type(v) in (int, float)}
 
 
 def has_formula(node: Any) -> bool:
@@ -170,8 +163,10 @@ def kept_grad(tensor: Any) -> Any:
 
 
 def title(node: Any) -> str:
-    """The name of a node: ``AccumulateGrad`` without the namespace."""
-    name: str = node.name()
+    """The name of a node of any backward graph, PyTorch's without its namespace: ``MulBackward0``."""
+    name = getattr(node, "name", None)
+    name = name() if callable(name) else name
+    name = name if isinstance(name, str) and name else type(node).__name__
     return name.rpartition("::")[2].rpartition(".")[2]
 
 

@@ -11,6 +11,7 @@ Vocabulary
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from textwrap import wrap
@@ -20,7 +21,7 @@ from ...grad_names import EMPTY, ZERO, base, is_gradient, label_of
 from ..graph.format import LONGEST_NAME, format_number
 from ..graph.graph import Graph, Node, Region
 from .formula import call_formula, rule_formula
-from .inside import Slot, add_word, forget_value, operation, variable
+from .inside import Slot, add_word, forget_value, in_list, operation, variable
 
 # ---- one name space -------------------------------------------------------------------------
 
@@ -34,6 +35,10 @@ class Placed:
     backward: bool
     ins: dict[str, Node] = field(default_factory=dict)
     outs: dict[str, Node] = field(default_factory=dict)
+
+
+#: of a name: kind of node, value if it is shown, words, tooltip
+Look = tuple[str, tuple[Any, ...], str, str]
 
 
 class Sheet:
@@ -50,11 +55,10 @@ class Sheet:
         self.graph, self.owner, self.attr = graph, owner, attr
         self.backward = owner is not None and owner.backward
         self.loop = False  # its operators run several times
-        self.current: dict[str, Node] = {}
-        self.versions: dict[str, list[Node]] = {}
+        self.versions: dict[str, list[Node]] = defaultdict(list)
         self.writer: dict[str, Placed] = {}  # node id -> who wrote it
         # node id -> regions of the ops that touch it
-        self.touched: dict[str, list[str | None]] = {}
+        self.touched: dict[str, list[str | None]] = defaultdict(list)
         self.placed: list[Placed] = []
 
     # -- what blocks and nets say of themselves
@@ -63,8 +67,8 @@ class Sheet:
         """Its operators, in the order in which they run."""
         raise NotImplementedError
 
-    def look(self, name: str, written: bool) -> tuple[str, tuple[Any, ...], str, str]:
-        """Kind, value if it is shown, words and tooltip of a name."""
+    def look(self, name: str, written: bool) -> Look:
+        """How a name is drawn."""
         raise NotImplementedError
 
     def inside(self, placed: Placed) -> Iterator[Sheet]:
@@ -105,17 +109,16 @@ class Sheet:
     # -- values
 
     def version(self, name: str, side: str, written: bool) -> Node:
-        """The next version of a name, as a node; it becomes the current one."""
+        """The next version of a name, as a node."""
         kind, held, word, tooltip = self.look(name, written)
         node = self.graph.node(kind, name, side=side, **variable(name, held, word, tooltip))
-        self.versions.setdefault(name, []).append(node)
-        if name != EMPTY:
-            self.current[name] = node
+        self.versions[name].append(node)
         return node
 
     def read(self, name: str, side: str) -> Node:
         """The current version of a name; a name nobody wrote yet comes from outside."""
-        return self.current.get(name) or self.version(name, side, written=False)
+        known = name in self.versions and name != EMPTY
+        return self.versions[name][-1] if known else self.version(name, side, written=False)
 
     # -- operators
 
@@ -128,16 +131,8 @@ class Sheet:
         more, lines = attr_words(op)
         inside = operation(slots_of(op) if kind in ("op", "grad_op") else ())
         lines += inside["lines"] if kind == "grad_op" else ()
-        node = self.graph.node(
-            kind,
-            op.type + more,
-            lines=lines,
-            side=side,
-            region=region,
-            number=number,
-            tooltip=op_words(op),
-            data=inside["data"],
-        )
+        node = self.graph.node(kind, op.type + more, side=side, region=region, number=number)
+        node.lines, node.data, node.tooltip = lines, inside["data"], op_words(op)
         done = Placed(op, node, part == "backward")
         self.placed.append(done)
         wanted = read_names(op) if side == "backward" and kind != "zeros" else set()
@@ -163,29 +158,31 @@ class Sheet:
         names = done.ins if way == "in" else done.outs
         if name == EMPTY and EMPTY in names:
             return  # one node stands for all the gradients nobody wants
-        value = self.read(name, side) if way == "in" else self.version(name, side, written=True)
-        names[name] = value
-        self.touched.setdefault(value.id, []).append(node.region)
-        node.ports += ((port, way),)
         if way == "in":
+            value = self.read(name, side)
             self.graph.edge(value, node, line_kind(node, value), head_port=port)
         else:
-            if node.kind == "zeros":
-                value.kind = "zero"
+            value = self.version(name, side, written=True)
+            value.kind = "zero" if node.kind == "zeros" else value.kind
             self.writer[value.id] = done
             self.graph.edge(node, value, line_kind(node, value), tail_port=port)
+        names[name] = value
+        self.touched[value.id].append(node.region)
+        node.ports += ((port, way),)
 
     # -- after the last operator
 
     def finish(self) -> None:
         """Put every value into its region and tell versions apart."""
-        for nodes in self.versions.values():
+        for name, nodes in self.versions.items():
             for node in nodes:
-                node.region = self.common(self.touched.get(node.id, []))
-            for node in nodes[:-1] if nodes[0].name != EMPTY else ():
+                node.region = self.common(self.touched[node.id])
+            if name == EMPTY:
+                continue
+            for node in nodes[:-1]:
                 if not node.data.get("recorded"):
                     forget_value(node)
-            written = [n for n in nodes if n.id in self.writer and n.name != EMPTY]
+            written = [node for node in nodes if node.id in self.writer]
             for k, node in enumerate(written if len(written) > 1 else ()):
                 add_word(node, self.version_word(node, k, written))
 
@@ -197,11 +194,10 @@ class Sheet:
 
     def version_word(self, node: Node, k: int, written: list[Node]) -> str:
         """What tells one version from the next: the loop between them, or its number."""
-        maker = self.writer[node.id].op.type
-        after = self.writer[written[k + 1].id].op.type if k + 1 < len(written) else ""
-        for op_type, words in ((maker, ("after", "before")), (after, ("before", "after"))):
-            if any(word in op_type for word in LOOPS):
-                return f"{words[node.side == 'backward']} the loop"
+        words = ["after", "before"] if node.side == "forward" else ["before", "after"]
+        for word, version in zip(words, written[k:], strict=False):
+            if loops(self.writer[version.id].op):
+                return f"{word} the loop"
         return f"version {k + 1}"
 
 
@@ -214,15 +210,36 @@ def line_kind(op: Node, value: Node) -> str:
     """Which kind of line joins an operator and a value."""
     if op.side == "forward":
         return "flow"
-    if value.kind == "renamed" or op.kind in ("sum", "accumulate"):
+    if value.kind == "renamed" or op.kind == "sum":
         return "accumulate"
-    return "grad" if value.kind in GRADIENT_KINDS or op.kind != "op" else "flow"
+    return "flow" if op.kind == "op" and value.kind not in GRADIENT_KINDS else "grad"
 
 
 # ---- Which grad op belongs to which operator, which gradient to which value ----
 
 
-def twins(graph: Graph, forward: list[Placed], backward: list[Placed]) -> dict[str, Placed]:
+def mirrored(graph: Graph, sheets: list[Sheet], dropped: Iterable[tuple[Any, Node]]) -> None:
+    """Link each grad op and each gradient with its twin."""
+    every = [placed for sheet in sheets for placed in sheet.placed]
+    forward = {id(p.op): p for p in every if p.node.side == "forward"}
+    for op, node in dropped:
+        twin = forward.get(id(op))
+        if twin is not None and twin.node.twin is None:
+            graph.link(twin.node, node)
+    forward_of = twins(graph, forward, [p for p in every if p.backward])
+    held = {(s.owner.node.id, s.attr): s for s in sheets if s.owner is not None}
+    for sheet in sheets:
+        partner: Sheet | None = sheet
+        if sheet.owner is not None and sheet.backward:
+            owner = forward_of.get(sheet.owner.node.id)
+            partner = held.get((owner.node.id, sheet.attr)) if owner is not None else None
+        if partner is not None:
+            link_rest(graph, partner, sheet)
+            if sheet.loop and sheet.backward:
+                add_over_steps(graph, partner, sheet)
+
+
+def twins(graph: Graph, forward: Mapping[int, Placed], backward: list[Placed]) -> dict[str, Placed]:
     """Link each grad op with the operator it differentiates, each gradient with its value, and what
     is saved with what reads it.
 
@@ -230,22 +247,17 @@ def twins(graph: Graph, forward: list[Placed], backward: list[Placed]) -> dict[s
     there is none, a grad op belongs to the one operator that wrote the base of a gradient it reads
     and read the base of one it writes.
     """
-    known = {id(f.op): f for f in forward}
-    writers: dict[str, list[Placed]] = {}
-    for f in forward:
-        for name in f.outs:
-            writers.setdefault(name, []).append(f)
-    found: dict[str, Placed] = {}
-    for g in backward:
-        if g.node.kind in ("grad_op", "pruned"):
-            twin = known.get(id(getattr(g.op, "forward_op", None))) or by_names(g, writers)
-            if twin is not None:
-                found[g.node.id] = twin
-                if twin.node.twin is None:
-                    graph.link(twin.node, g.node)
-                else:
-                    g.node.twin = twin.node.id  # one operator, several grad ops
-    pairs = [(g, found[g.node.id]) for g in backward if g.node.id in found]
+    writers: dict[str, list[Placed]] = defaultdict(list)
+    for operator in forward.values():
+        for name in operator.outs:
+            writers[name].append(operator)
+    pairs = []
+    for g in (g for g in backward if g.node.kind == "grad_op"):
+        f = forward.get(id(getattr(g.op, "forward_op", None))) or by_names(g, writers)
+        if f is not None:
+            pairs.append((g, f))
+            g.node.twin = f.node.id
+            f.node.twin = f.node.twin or g.node.id  # one operator may have several grad ops
     # what a grad op reads belongs to an output of its operator, what it writes to an input
     ends = [(g.ins, f.outs) for g, f in pairs]
     ends += [(g.outs, f.ins) for g, f in pairs]
@@ -259,10 +271,10 @@ def twins(graph: Graph, forward: list[Placed], backward: list[Placed]) -> dict[s
             value = f.ins.get(name) or f.outs.get(name)
             if value is not None:
                 graph.edge(value, g.node, "saved")
-    return found
+    return {g.node.id: f for g, f in pairs}
 
 
-def by_names(g: Placed, writers: dict[str, list[Placed]]) -> Placed | None:
+def by_names(g: Placed, writers: Mapping[str, list[Placed]]) -> Placed | None:
     """The forward operator that a grad op belongs to, judged by its names; None where they say it of several."""
     written = {base(name) for name in g.outs if name != EMPTY}
     for name in g.ins:
@@ -285,6 +297,21 @@ def link_rest(graph: Graph, forward: Sheet, backward: Sheet) -> None:
             graph.link(free[0], last)
 
 
+def add_over_steps(graph: Graph, forward: Sheet, backward: Sheet) -> None:
+    """Gradients of what every step reads and none writes are added up over the steps."""
+    added: set[str] = set()
+    for name, nodes in backward.versions.items():
+        read = forward.versions.get(base(name), [])
+        only_read = len(read) == 1 and read[0].id not in forward.writer
+        if is_gradient(name) and len(nodes) == 1 and only_read and forward.shared(base(name)):
+            nodes[0].kind = "renamed"
+            add_word(nodes[0], "+= over steps")
+            added.add(nodes[0].id)
+    for edge in graph.edges if added else ():
+        if edge.head in added and edge.kind == "grad":
+            edge.kind = "accumulate"
+
+
 def dropped_op(graph: Graph, name: str, reason: str, side: str, region: str) -> Node:
     """An operator that is not there, with the reason."""
     tooltip = f"{name} is not there: {reason}"
@@ -299,7 +326,8 @@ SUM_TYPES = ("sum", "add", "add_n")
 ZERO_TYPES = ("fill_zeros_like", "zeros_like")
 #: operators that run what they hold several times
 LOOPS = ("while", "recurrent", "rnn", "for_", "scan")
-GRADIENT_KINDS = ("gradient", "leaf_gradient", "seed", "renamed", "zero", "accumulate")
+_SHOWN = (int, float, str, tuple, list)  # attrs that are drawn
+GRADIENT_KINDS = ("gradient", "leaf_gradient", "seed", "zero")
 
 
 # ---- formulas of grad ops --------------------------------------------------------------------
@@ -310,27 +338,23 @@ def slots_of(op: Any) -> list[Slot]:
     primitive = getattr(op, "primitive", None)
     if primitive is None:
         return []
-    names = {slot: n[0] for slot, n in op.inputs.items() if len(n) == 1}
-    arriving = [n for slot, n in names.items() if slot.endswith("_grad")]
-    for attr, number in op.attrs.items():
-        if isinstance(number, int | float):
-            names[attr] = format_number(number)
-    names |= dict(zip(["g"], arriving, strict=False))
+    numbers = {a: v for a, v in op.attrs.items() if isinstance(v, int | float)}
+    names = {slot: listed[0] for slot, listed in op.inputs.items() if len(listed) == 1}
+    names |= {attr: format_number(number) for attr, number in numbers.items()}
+    inputs = dict(ported(op.inputs))
     outputs = [(port, name) for port, name in ported(op.outputs) if name != EMPTY]
     if op.type == primitive.type:
-        reads = dict(ported(op.inputs)) | {s: n for s, n in names.items() if s in primitive.inputs}
-        call = call_formula(op.type, reads)
-        return [Slot(call, reads, reads=reads, output=n) for _, n in outputs if len(outputs) == 1]
+        inputs |= {slot: name for slot, name in names.items() if slot in primitive.inputs}
+        call = call_formula(op.type, inputs)
+        return [Slot(call, inputs, output=name) for _, name in outputs if len(outputs) == 1]
+    arriving = next((name for slot, name in names.items() if slot.endswith("_grad")), "")
     slots = []
     for port, name in outputs:
         slot, _, place = port.partition("_grad")
-        expression = rule_formula(primitive, slot)
-        if expression is None:
-            continue
-        others = [n for p, n in ported(op.inputs) if p.startswith(f"{slot}[") and p != slot + place]
-        reads = {"k": place.strip("[]") or "0", "others": ", ".join(others), **names}
-        shown = {k: v for k, v in reads.items() if k != "g"}
-        slots.append(Slot(expression, shown, reads=reads, name=port, output=name))
+        formula = rule_formula(primitive, slot)
+        if formula is not None:
+            known = in_list(inputs, place.strip("[]") or "0") | names
+            slots.append(Slot(formula, known, name=port, output=name, arriving=arriving))
     return slots if len(slots) > 1 else [replace(slot, name="") for slot in slots]
 
 
@@ -407,11 +431,8 @@ def read_names(op: Any) -> set[str]:
 
 def attr_words(op: Any) -> tuple[str, tuple[str, ...]]:
     """(what stands behind the type, further lines): ``fill_constant 1.0``, ``axis=0``."""
-    shown = {
-        k: v
-        for k, v in getattr(op, "attrs", {}).items()
-        if isinstance(v, bool | int | float | str) or (isinstance(v, tuple | list) and v)
-    }
+    attrs = getattr(op, "attrs", {}).items()
+    shown = {k: v for k, v in attrs if isinstance(v, _SHOWN) and v not in ((), [])}
     value = shown.pop("value", None) if op.type.startswith("fill") else None
     blocks = tuple(f"{k} = {v}" for k, v in shown.items() if k.endswith("block"))
     if blocks:
@@ -445,7 +466,7 @@ def drawn(kind: str, first: Sheet, dropped: Iterable[tuple[Any, Node]]) -> list[
     for sheet in sheets:
         sheet.finish()
         sheet.join()
-    _mirror(graph, sheets, dropped)
+    mirrored(graph, sheets, dropped)
     every = [p for sheet in sheets for p in sheet.placed]
     grads = sum(p.backward for p in every)
     counts = [f"{len(every) - grads} ops"]
@@ -453,39 +474,3 @@ def drawn(kind: str, first: Sheet, dropped: Iterable[tuple[Any, Node]]) -> list[
     counts += [f"{len(sheets)} {first.kind}s"] if len(sheets) > 1 else []
     graph.title = f"{kind}: {', '.join(counts)}"
     return sheets
-
-
-def _mirror(graph: Graph, sheets: list[Sheet], dropped: Iterable[tuple[Any, Node]]) -> None:
-    """Link each grad op and each gradient with its twin."""
-    every = [p for sheet in sheets for p in sheet.placed]
-    backward = [p for p in every if p.backward]
-    forward = {id(p.op): p for p in every if p.node.side == "forward"}
-    for op, node in dropped:
-        if (twin := forward.get(id(op))) is not None and twin.node.twin is None:
-            graph.link(twin.node, node)
-    found = twins(graph, [*forward.values()], backward)
-    held = {(s.owner.node.id, s.attr): s for s in sheets if s.owner is not None}
-    for sheet in sheets:
-        partner: Sheet | None = sheet
-        if sheet.owner is not None and sheet.backward:
-            owner = found.get(sheet.owner.node.id)
-            partner = held.get((owner.node.id, sheet.attr)) if owner is not None else None
-        if partner is not None:
-            link_rest(graph, partner, sheet)
-        if partner is not None and sheet.loop and sheet.backward:
-            _add_over_steps(graph, partner, sheet)
-
-
-def _add_over_steps(graph: Graph, forward: Sheet, backward: Sheet) -> None:
-    """Gradients of what every step reads and none writes are added up over the steps."""
-    added: set[str] = set()
-    for name, nodes in backward.versions.items():
-        read = forward.versions.get(base(name), [])
-        only_read = len(read) == 1 and read[0].id not in forward.writer
-        if is_gradient(name) and len(nodes) == 1 and only_read and forward.shared(base(name)):
-            nodes[0].kind = "renamed"
-            add_word(nodes[0], "+= over steps")
-            added.add(nodes[0].id)
-    for edge in graph.edges if added else ():
-        if edge.head in added and edge.kind == "grad":
-            edge.kind = "accumulate"

@@ -24,9 +24,6 @@ MOST_CELLS = 4096  # elements of an array that a picture keeps; of a larger one 
 _BETWEEN = re.compile(r"(?<=[ ·)\]])(?<!= )(?![)\],:])")
 _WITHIN = re.compile(r"(?<=[_.@/])(?=[^\W\d])|(?<=[a-z])(?=[A-Z])")
 
-#: categories of characters that do not show themselves
-_INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-
 
 def visible(text: object) -> str:
     """The text with every control, direction and unassigned character made visible.
@@ -42,7 +39,7 @@ def visible(text: object) -> str:
 
 def _visible(char: str) -> str:
     joins_emoji = char == "\u200d"
-    if unicodedata.category(char) not in _INVISIBLE or joins_emoji:
+    if char.isprintable() or joins_emoji or unicodedata.category(char) == "Zs":
         return char
     code = ord(char)
     return chr(0x2400 + code) if code < 0x20 else f"⟨{code:04X}⟩"
@@ -111,10 +108,9 @@ def format_number(number: Any) -> str:
     >>> format_number(3.297442541400256), format_number(20.0), format_number(True)
     ('3.2974', '20', 'True')
     """
-    if isinstance(number, (bool, np.bool_)):
-        return str(bool(number))
-    if isinstance(number, (int, np.integer)):
-        return str(int(number)) if abs(int(number)) < 10**7 else f"{float(number):.5g}"
+    number = number.item() if isinstance(number, np.generic) else number
+    if isinstance(number, bool) or (isinstance(number, int) and abs(number) < 10**7):
+        return str(number)
     if isinstance(number, (complex, np.complexfloating)):
         return f"{complex(number):.4g}"
     return f"{float(number):.5g}"

@@ -14,8 +14,8 @@ Vocabulary
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from .format import NOT_YET
@@ -90,6 +90,9 @@ class Graph:
     regions: dict[str, Region] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)  # what was left out: shown below the picture
 
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes.values())
+
     def node(self, kind: str, name: str, **fields: Any) -> Node:
         """Add a node; its id is the next counter.
 
@@ -148,6 +151,12 @@ def ends_at_leaf(node: Node) -> bool:
     return node.kind == "leaf_gradient" or "called" in node.data
 
 
+def called(node: Node) -> str:
+    """The name of a node; of what adds up a gradient, that of the gradient."""
+    name: str = node.data.get("called", node.name)
+    return name
+
+
 def live_lines(node: Node) -> tuple[tuple[str, str], ...]:
     """The lines of a node that are not known before it ran, each with what stands there before.
 
@@ -184,14 +193,3 @@ class Links:
             if edge.kind in CARRIES and edge.head in graph.nodes:
                 self.before[edge.head].append(graph.nodes[edge.tail])
                 self.after[edge.tail].append(graph.nodes[edge.head])
-
-
-def copied(graph: Graph, nodes: Iterable[Node]) -> Graph:
-    """The same graph with fewer nodes and no lines yet; a twin that is gone is forgotten."""
-    nodes = list(nodes)
-    here = {n.id for n in nodes}
-    small = replace(graph, nodes={}, edges=[], notes=list(graph.notes))
-    small.nodes = {
-        n.id: n if n.twin is None or n.twin in here else replace(n, twin=None) for n in nodes
-    }
-    return small

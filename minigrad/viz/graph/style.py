@@ -109,13 +109,8 @@ REGION_STYLES: dict[tuple[str, bool], RegionStyle] = {
 }
 # fmt: on
 
-#: Kinds that take the colours of the side they stand on.
-_SIDED = {
-    "folded": ("op", "grad_op"),
-    "scopes": ("value", "gradient"),
-    "output": ("output", "gradient"),
-}
-_OF_SIDE = {"forward": BLUE, "backward": VERMILLION}
+#: Kinds that take the colours of another one on the backward side.
+_BACKWARD = {"folded": "grad_op", "scopes": "gradient", "output": "gradient"}
 #: The fill of a node that the player is at.
 ACTIVE_FILLS = {
     BLUE: "#8FC3E8",
@@ -132,8 +127,8 @@ def node_style(node: Node) -> NodeStyle:
     sub-block.
     """
     style = NODE_STYLES[node.kind]
-    if node.side == "backward" and node.kind in _SIDED:
-        twin = NODE_STYLES[_SIDED[node.kind][1]]
+    if node.side == "backward" and node.kind in _BACKWARD:
+        twin = NODE_STYLES[_BACKWARD[node.kind]]
         style = replace(style, stroke=twin.stroke, fill=twin.fill)
     if node.kind == "seed" and (node.ports or node.number is not None):
         style = replace(style, shape="box")
@@ -146,12 +141,14 @@ def edge_style(edge: Edge, side: str) -> EdgeStyle:
     """
     style = EDGE_STYLES[edge.kind]
     if edge.norm is not None:
-        power = (
-            math.log10(edge.norm) if 0 < edge.norm < math.inf else math.copysign(9, edge.norm - 1)
-        )
-        style = replace(style, width=round(min(max(style.width + power / 2, 0.4), 6), 2))
+        power = math.copysign(9, edge.norm - 1)
+        if 0 < edge.norm < math.inf:
+            power = math.log10(edge.norm)
+        width = min(max(style.width + power / 2, 0.4), 6)
+        style = replace(style, width=round(width, 2))
     if edge.kind == "loop":
-        return replace(style, stroke=_OF_SIDE[side], reversed=side == "forward")
+        forward = side == "forward"
+        return replace(style, stroke=BLUE if forward else VERMILLION, reversed=forward)
     return style
 
 

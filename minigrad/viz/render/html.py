@@ -9,6 +9,7 @@ import html
 import json
 import math
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from string import Template
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..fold.fold import View, names_of
+from ..fold import View, names_of
 from ..graph.format import visible
 from .words import describe
 
@@ -29,24 +30,14 @@ _CELLS = 16_384  # elements of arrays that a page holds
 Draw = Callable[[View], str | None]
 
 
-def script(name: str) -> str:
-    """The browser's half of a widget, with what all of them share."""
-    return "\n".join(map(_text, ("picture.js", "drawing.js", name)))
-
-
-def style() -> str:
-    """The style of all widgets."""
-    return _text("picture.css") + _text("player.css")
-
-
 def page(
     code: str, svg: str | None, data: Mapping[str, Any], words: str, title: str, summary: str
 ) -> str:
     """One HTML file that needs nothing else: a drawing, what it says, and the code of a widget."""
     return Template(_text("page.html")).substitute(
         title=html.escape(visible(title)),
-        css=style(),
-        code=script(code),
+        css=_text("picture.css") + _text("player.css"),
+        code=_text("picture.js", "drawing.js", code),
         svg=svg or "",
         data=as_json(data),
         words=html.escape(words),
@@ -101,14 +92,14 @@ def arrays_of(view: View) -> str:
     are few.
     """
     graph = view.whole if len(view.whole.nodes) <= _DRAWN else view.graph
-    told: dict[str, list[dict[str, Any]]] = {}
+    arrays: dict[str, list[dict[str, Any]]] = defaultdict(list)
     room = _CELLS
-    for node in graph.nodes.values():
+    for node in graph:
         for word, array in node.data.get("arrays", ()):
             room -= array.size
             if room >= 0:
-                told.setdefault(node.id, []).append(_told(word, array))
-    return packed(told) if told else ""
+                arrays[node.id].append(_told(word, array))
+    return packed(arrays) if arrays else ""
 
 
 def _told(word: str, array: np.ndarray[Any, Any]) -> dict[str, Any]:
@@ -116,16 +107,16 @@ def _told(word: str, array: np.ndarray[Any, Any]) -> dict[str, Any]:
     row = array.shape[-1]
     fits = array.ndim > 1 and 1 < row <= 128 and array.size <= 128 * row
     wide = row if fits else math.ceil(math.sqrt(array.size))
-    numbers = " ".join(map(_few_digits, array.ravel().tolist()))
+    numbers = " ".join(
+        str(int(number)) if isinstance(number, int) else f"{number:.3g}"
+        for number in array.ravel().tolist()
+    )
     return {"word": word, "shape": array.shape, "wide": wide, "numbers": numbers}
 
 
-def _few_digits(number: Any) -> str:
-    return str(int(number)) if isinstance(number, int) else f"{number:.3g}"
-
-
-def _text(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")
+def _text(*names: str) -> str:
+    """Files of the browser's half, one after the other."""
+    return "\n".join((_HERE / name).read_text(encoding="utf-8") for name in names)
 
 
 # ---- A big picture: search it, click a folded box open, fold it back ----
@@ -152,32 +143,34 @@ def drawings(view: View, draw: Draw) -> list[dict[str, Any]]:
             if inside not in number and tries:
                 tries -= 1
                 opened, words = each.with_open(box)
-                if len(opened.graph.edges) <= _LINES and len(opened.graph.nodes) <= room:
+                nodes = len(opened.graph.nodes)
+                if len(opened.graph.edges) <= _LINES and nodes <= room:
                     number[inside] = len(views)
                     views.append((opened, words))
-                    room -= len(opened.graph.nodes)
+                    room -= nodes
     shown = list[dict[str, Any]]()
     for each, message in views:
         svg = draw(each)
         if svg is None and shown:
             break
-        shown.append(_shown(each, svg, message=message) | {"index": each.index()})
+        shown.append(_shown(each, svg or "", message))
     for (each, _), facts in zip(views, shown, strict=False):
         leads = {box: number.get(each.inside(box), len(shown)) for box in facts["folds"]}
         facts["opens"] = {box: n for box, n in leads.items() if n < len(shown)}
     return shown
 
 
-def _shown(view: View, svg: str | None, message: str = "") -> dict[str, Any]:
+def _shown(view: View, svg: str, message: str) -> dict[str, Any]:
     """What the browser shows."""
     folds = view.folds()
     boxes = f"{len(folds)} folded boxes" if len(folds) > 1 else "A folded box"
     advice = f"{boxes}: a click or Enter opens one." if folds else ""
     return {
-        "svg": svg or "",
+        "svg": svg,
         "title": view.graph.title,
         "words": "" if svg else describe(view.graph),
         "names": names_of(view.graph),
         "folds": folds,
         "message": message or advice,
+        "index": view.index(),
     }

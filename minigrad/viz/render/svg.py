@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import xml.etree.ElementTree as ET
 
 from ..graph.format import visible
 from ..graph.graph import Graph
 from ..graph.style import ACTIVE_FILLS, ACTIVE_WIDTH, GREY, NODE_STYLES, node_style
-from .dot import node_classes
+from .dot import node_classes, side_class
 from .words import describe, describe_edge, describe_node
 
 SVG = "http://www.w3.org/2000/svg"
@@ -67,14 +66,10 @@ def _cleaned(drawn: bytes) -> ET.Element:
 
 def _fit(root: ET.Element) -> None:
     """Make a wide picture smaller, as long as it can be read; a notebook scrolls what is wider."""
-    sizes = [root.get(side, "") for side in ("width", "height")]
-    if not all(re.fullmatch(r"\d+(\.\d+)?pt", size) for size in sizes):
-        return
-    width, height = (float(size.removesuffix("pt")) for size in sizes)
-    if width > _PAGE:
-        scale = max(_SMALLEST_SCALE, _PAGE / width)
-        root.set("width", f"{width * scale:.0f}pt")
-        root.set("height", f"{height * scale:.0f}pt")
+    sizes = {side: float(root.get(side, "0").removesuffix("pt")) for side in ("width", "height")}
+    if sizes["width"] > _PAGE:
+        scale = max(_SMALLEST_SCALE, _PAGE / sizes["width"])
+        root.attrib |= {side: f"{size * scale:.0f}pt" for side, size in sizes.items()}
 
 
 def _name_parts(graph: Graph, root: ET.Element, prefix: str) -> None:
@@ -82,81 +77,71 @@ def _name_parts(graph: Graph, root: ET.Element, prefix: str) -> None:
     lines = {(e.tail, e.head, e.kind): e for e in graph.edges}
     for part in list(root.iter(f"{{{SVG}}}g")):
         classes = part.get("class", "").split()
-        mine = part.get("id", "")
-        part.attrib.pop("id", None)
-        if mine in graph.nodes:
-            node = graph.nodes[mine]
-            part.set("id", f"{prefix}-{mine}")
+        name, words = part.attrib.pop("id", ""), None
+        if name in graph.nodes or name in graph.regions:
+            part.set("id", f"{prefix}-{name}")
+        if name in graph.nodes:
+            node = graph.nodes[name]
             twin = [f"t{_pair(node.id, node.twin)}"] if node.twin else []
             part.set("class", " ".join(["node", *node_classes(node), *twin]))
-            _title(part, describe_node(graph, node))
             if "paths" in node.data:  # the browser follows them
                 part.set("data-paths", json.dumps(node.data["paths"]))
-        elif mine in graph.regions:
-            part.set("id", f"{prefix}-{mine}")
-            _title(part, visible(graph.regions[mine].label))
+            words = describe_node(graph, node)
+        elif name in graph.regions:
+            words = visible(graph.regions[name].label)
         elif classes[:1] == ["edge"] and len(classes) >= 5:
             line = lines.get((classes[-2], classes[-1], classes[2]))
-            _title(
-                part, describe_edge(graph, line) if line else "twins: an operator and its backward"
-            )
+            words = describe_edge(graph, line) if line else "twins: an operator and its backward"
+        if words is not None:
+            part.insert(0, _element("title", words))
+
+
+def _by_number(name: str) -> tuple[int, str]:
+    return len(name), name
 
 
 def _pair(one: str, other: str) -> str:
     """One word for a pair of twins, the same from both sides."""
-    return min(one, other, key=lambda name: (len(name), name))
+    return min(one, other, key=_by_number)
 
 
-def _title(part: ET.Element, words: str) -> None:
-    title = ET.Element(f"{{{SVG}}}title")
-    title.text = words
-    part.insert(0, title)
+def _element(tag: str, text: str, **attributes: str) -> ET.Element:
+    element = ET.Element(f"{{{SVG}}}{tag}", attributes)
+    element.text = text
+    return element
 
 
 def _introduce(graph: Graph, root: ET.Element, prefix: str) -> None:
-    root.set("id", prefix)
-    root.set("class", "mg-picture")
-    root.set("role", "img")
-    root.set("aria-labelledby", f"{prefix}-title")
-    root.set("aria-describedby", f"{prefix}-desc")
-    words = describe(graph)
-    heads = (
-        ("title", words.split("\n", 1)[0]),
-        ("desc", words),
-        ("style", style_sheet(graph, prefix, _readable_width(root))),
-    )
-    for place, (tag, text) in enumerate(heads):
-        made = ET.Element(f"{{{SVG}}}{tag}", {} if tag == "style" else {"id": f"{prefix}-{tag}"})
-        made.text = text
-        root.insert(place, made)
-
-
-def _readable_width(root: ET.Element) -> float:
-    """Pixels: a picture that is narrower has words that are too small."""
-    numbers = re.findall(r"[\d.]+", root.get("viewBox", ""))
-    return _SMALLEST_SCALE * 4 / 3 * float(numbers[2]) if len(numbers) == 4 else 0.0
+    title, desc, words = f"{prefix}-title", f"{prefix}-desc", describe(graph)
+    root.attrib |= {"id": prefix, "class": "mg-picture", "role": "img"}
+    root.attrib |= {"aria-labelledby": title, "aria-describedby": desc}
+    # pixels: a picture that is narrower has words that are too small
+    width = _SMALLEST_SCALE * 4 / 3 * float(root.get("viewBox", "0 0 0 0").split()[2])
+    root[:0] = [
+        _element("title", words.split("\n", 1)[0], id=title),
+        _element("desc", words, id=desc),
+        _element("style", style_sheet(graph, prefix, width)),
+    ]
 
 
 def style_sheet(graph: Graph, prefix: str, width: float = 0.0) -> str:
     """Twins that light up together, and the look of pending and active nodes; every rule is bound
     to this picture. A page narrower than ``width`` pixels scrolls.
     """
-    pairs = sorted(
-        {_pair(n.id, n.twin) for n in graph.nodes.values() if n.twin}, key=lambda n: (len(n), n)
-    )
+    pairs = {_pair(n.id, n.twin) for n in graph if n.twin}
     shapes = ":is(polygon,ellipse,path,polyline)"
     rules = [
         f"#{prefix}{{max-width:max(100%,{width:.0f}px);height:auto}}",
         f"#{prefix} .node:hover>{shapes}{{stroke-width:4}}",
-        *(f"#{prefix}:has(.t{p}:hover) .t{p}>{shapes}{{stroke-width:4}}" for p in pairs),
+        *(
+            f"#{prefix}:has(.t{p}:hover) .t{p}>{shapes}{{stroke-width:4}}"
+            for p in sorted(pairs, key=_by_number)
+        ),
         f"#{prefix} .pending>{shapes}:not([stroke=none]){{stroke:{GREY};stroke-dasharray:1.5,3}}",
         f"#{prefix} .pending>{shapes}:not([fill=none]){{fill:{NODE_STYLES['data'].fill}}}",
         f"#{prefix} .active>{shapes}{{stroke-width:{ACTIVE_WIDTH}}}",
     ]
-    looks = {
-        n.kind + "." + ("fwd" if n.side == "forward" else "bwd"): node_style(n).stroke
-        for n in graph.nodes.values()
-    }
+    looks = {f"{n.kind}.{side_class(n)}": node_style(n).stroke for n in graph}
     rules += [
         f"#{prefix} .active.{kind}>{shapes}:not([fill=none]){{fill:{ACTIVE_FILLS[stroke]}}}"
         for kind, stroke in sorted(looks.items())
@@ -170,15 +155,14 @@ def style_sheet(graph: Graph, prefix: str, width: float = 0.0) -> str:
 def clear_titles(root: ET.Element) -> None:
     """Put the titles of frames before the lines, with a rim in the colour of their frame."""
     sheet = root.find(f"{{{SVG}}}g")
-    for frame in [g for g in root.iter(f"{{{SVG}}}g") if "cluster" in g.get("class", "").split()]:
+    for frame in list(root.iter(f"{{{SVG}}}g")):
         shape = frame.find(f"{{{SVG}}}path")
+        if sheet is None or shape is None or "cluster" not in frame.get("class", "").split():
+            continue
         for row in frame.findall(f"{{{SVG}}}text"):
-            if sheet is not None and shape is not None:
-                frame.remove(row)
-                row.attrib |= {
-                    "stroke": shape.get("fill", "none"),
-                    "stroke-width": "6",
-                    "stroke-linejoin": "round",
-                    "paint-order": "stroke",
-                }
-                sheet.append(row)
+            frame.remove(row)
+            row.set("stroke", shape.get("fill", "none"))
+            row.set("stroke-width", "6")
+            row.set("stroke-linejoin", "round")
+            row.set("paint-order", "stroke")
+            sheet.append(row)

@@ -4,8 +4,8 @@ reads.
 
 from __future__ import annotations
 
-from ..graph.format import LONGEST_NAME, shorten, visible
-from ..graph.graph import Edge, Graph, Links, Node, Region, is_op
+from ..graph.format import shorten, visible
+from ..graph.graph import Edge, Graph, Links, Node, called, is_op
 from ..graph.style import EDGE_STYLES, NODE_STYLES
 
 _MOST_STEPS = 60
@@ -23,74 +23,64 @@ def describe(graph: Graph) -> str:
     """
     links = Links(graph)
     nested = any(r.strong for r in graph.regions.values())
-    steps = [_block(n) * nested + describe_op(links, n) for n in ordered_ops(graph)]
-    shown = [f"{i}. {visible(step)}" for i, step in enumerate(steps[:_MOST_STEPS], 1)]
+    steps = []
+    for i, node in enumerate(ordered_ops(graph), 1):
+        block = f"block {node.data['place'][0]} " if nested and "place" in node.data else ""
+        steps.append(f"{i}. {visible(block + describe_op(links, node))}")
     if len(steps) > _MOST_STEPS:
-        shown.append(f"… and {len(steps) - _MOST_STEPS} more steps")
-    return "\n".join([sentence(graph), *shown, *(visible(n) for n in graph.notes)])
-
-
-def _block(node: Node) -> str:
-    """Which block of a program an operator stands in."""
-    return f"block {node.data['place'][0]} " if "place" in node.data else ""
+        steps[_MOST_STEPS:] = [f"… and {len(steps) - _MOST_STEPS} more steps"]
+    return "\n".join([sentence(graph), *steps, *map(visible, graph.notes)])
 
 
 def sentence(graph: Graph) -> str:
     """What the picture shows, in one sentence."""
-    forward = sum(is_op(n) and n.side == "forward" for n in graph.nodes.values())
-    backward = sum(is_op(n) and n.side == "backward" for n in graph.nodes.values())
-    ends = _ends(graph)
+    forward, backward = (
+        sum(is_op(n) and n.side == side for n in graph) for side in ("forward", "backward")
+    )
+    starts, ends = (
+        [visible(n.name) for n in graph if n.kind == kind and n.name] for kind in ("leaf", "output")
+    )
+    between = f", from {_listed(starts)} to {_listed(ends)}" if starts and ends else ""
     blocks = sum(r.strong for r in graph.regions.values())
     more = f", with {blocks} sub-block{'s' * (blocks != 1)}" if blocks else ""
     name = f"{visible(graph.title)}: a graph" if graph.title else "A graph"
     count = f"{forward} operation{'s' * (forward != 1)} forward and {backward} backward"
-    return f"{name} with {count}{ends}{more}."
-
-
-def _ends(graph: Graph) -> str:
-    starts = [visible(n.name) for n in graph.nodes.values() if n.kind == "leaf" and n.name]
-    ends = [visible(n.name) for n in graph.nodes.values() if n.kind == "output" and n.name]
-    if not (starts and ends):
-        return ""
-    return f", from {_listed(starts)} to {_listed(ends)}"
+    return f"{name} with {count}{between}{more}."
 
 
 def _listed(names: list[str]) -> str:
     names = list(dict.fromkeys(names))
-    more = [f"{len(names) - 4} more"] if len(names) > 4 else []
-    *first, last = [*names[:4], *more]
+    if len(names) > 4:
+        names[4:] = [f"{len(names) - 4} more"]
+    *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def ordered_ops(graph: Graph) -> list[Node]:
-    """Operations forward, then backward, each side in the order in which it runs; of a program, block by block."""
-    ops = [n for n in graph.nodes.values() if is_op(n)]
+    """Operations forward, then backward, each side in the order in which it runs, by number where every
+    op has one; of a program, block by block.
+    """
+    ops = [n for n in graph if is_op(n)]
     if all("place" in n.data for n in ops):
         return sorted(ops, key=lambda n: n.data["place"])
-    forward = [n for n in ops if n.side == "forward"]
-    backward = [n for n in ops if n.side == "backward"]
-    return [*_numbered(forward), *_numbered(backward)]
-
-
-def _numbered(ops: list[Node]) -> list[Node]:
-    """By number where every op has one, else in the order of creation."""
-    known = all(n.number is not None for n in ops)
-    return sorted(ops, key=lambda n: n.number or 0) if known else ops
+    order: list[Node] = []
+    for side in ("forward", "backward"):
+        row = [n for n in ops if n.side == side]
+        known = all(n.number is not None for n in row)
+        order += sorted(row, key=lambda n: n.number or 0) if known else row
+    return order
 
 
 def describe_op(links: Links, node: Node) -> str:
     """One operation: what goes in, what comes out."""
-    into = ", ".join(called(n) for n in links.before[node.id]) or "nothing"
-    out = ", ".join(called(n) for n in links.after[node.id]) or "nothing"
-    told = f"{called(node)}: {into} to {out}"
-    if node.reads:
-        told += f", reads {', '.join(node.reads)}"
-    if node.lines:
-        told += f" ({'; '.join(node.lines)})"
-    return told
+    into = ", ".join(map(with_value, links.before[node.id])) or "nothing"
+    out = ", ".join(map(with_value, links.after[node.id])) or "nothing"
+    reads = f", reads {', '.join(node.reads)}" if node.reads else ""
+    lines = f" ({'; '.join(node.lines)})" if node.lines else ""
+    return f"{with_value(node)}: {into} to {out}{reads}{lines}"
 
 
-def called(node: Node) -> str:
+def with_value(node: Node) -> str:
     """The name of a node in running text, with its value when it has one to show."""
     name = node.name or NODE_STYLES[node.kind].meaning
     if node.number is not None:
@@ -101,16 +91,20 @@ def called(node: Node) -> str:
 def describe_node(graph: Graph, node: Node) -> str:
     """The tooltip of a node: its whole name, what it is, and what the adapter told about it."""
     twin = f"twin: {graph.nodes[node.twin].name}" if node.twin in graph.nodes else ""
-    meaning = NODE_STYLES[node.kind].meaning
-    facts = [node.name or "(no name)", meaning, *node.tooltip.splitlines(), twin]
+    facts = [
+        node.name or "(no name)",
+        NODE_STYLES[node.kind].meaning,
+        *node.tooltip.splitlines(),
+        twin,
+    ]
     return "\n".join(visible(fact) for fact in facts if fact)
 
 
 def describe_edge(graph: Graph, edge: Edge) -> str:
     """The tooltip of a line."""
-    head = graph.nodes.get(edge.head) or graph.regions[edge.head]
-    name = head.label if isinstance(head, Region) else head.name
-    ends = f"{graph.nodes[edge.tail].name or '(no name)'} → {name or '(no name)'}"
+    head = graph.nodes.get(edge.head)
+    names = (graph.nodes[edge.tail].name, head.name if head else graph.regions[edge.head].label)
+    ends = " → ".join(name or "(no name)" for name in names)
     label = f": {edge.label}" if edge.label else ""
     return visible(f"{ends}: {EDGE_STYLES[edge.kind].meaning}{label}")
 
@@ -137,37 +131,33 @@ def to_text(graph: Graph, advice: str = "") -> str:
       x              0.5   leaf or parameter
       y = Square(x)  0.25  output, loss
     """
-    links = Links(graph)
+    links, ops = Links(graph), ordered_ops(graph)
     lines = [visible(graph.title)] if graph.title else []
     for side in ("forward", "backward"):
-        lines += _side(graph, links, side)
+        groups: dict[str | None, list[Node]] = {}
+        for node in graph:
+            if node.side == side:
+                groups.setdefault(node.region, []).append(node)
+        lines += [side] if groups else []
+        for name, members in groups.items():
+            margin = "  "
+            if name is not None and len(graph.regions) > 2:
+                margin *= len(graph.around(name))
+                lines.append(f"{margin}[{visible(graph.regions[name].label)}]")
+                margin += "  "
+            lines += [margin + row for row in _aligned(_rows(links, ops, members))]
     if len(lines) > _MOST_LINES:
-        lines = [*lines[:_MOST_LINES], f"… {len(lines) - _MOST_LINES} more lines"]
+        lines[_MOST_LINES:] = [f"… {len(lines) - _MOST_LINES} more lines"]
     lines += [f"({visible(note)})" for note in graph.notes]
     return "\n".join([*lines, f"({advice})"] if advice else lines)
 
 
-def _side(graph: Graph, links: Links, side: str) -> list[str]:
-    nodes = [n for n in graph.nodes.values() if n.side == side]
-    lines = [side] if nodes else []
-    groups: dict[str | None, list[Node]] = {}
-    for node in nodes:
-        groups.setdefault(node.region, []).append(node)
-    for name, members in groups.items():
-        region = graph.regions.get(name or "")
-        named = region is not None and len(graph.regions) > 2
-        depth = len(graph.around(name)) - 1 if named else 0
-        lines += ["  " * depth + f"  [{visible(region.label)}]"] if named and region else []
-        margin = "  " * (depth + named + 1)
-        lines += [margin + line for line in _aligned(_rows(graph, links, members))]
-    return lines
-
-
-def _rows(graph: Graph, links: Links, members: list[Node]) -> list[Row]:
+def _rows(links: Links, ops: list[Node], members: list[Node]) -> list[Row]:
     here = {n.id for n in members}
-    starts = [n for n in members if not is_op(n) and not any(is_op(b) for b in links.before[n.id])]
-    ops = [n for n in ordered_ops(graph) if n.id in here]
-    return [*(_value_row(n) for n in starts), *(_op_row(links, n) for n in ops)]
+    values = [n for n in members if not is_op(n)]
+    starts = [n for n in values if not any(map(is_op, links.before[n.id]))]
+    rows = [_value_row(n) for n in starts]
+    return rows + [_op_row(links, n) for n in ops if n.id in here]
 
 
 def _value_row(node: Node) -> Row:
@@ -178,13 +168,11 @@ def _value_row(node: Node) -> Row:
 def _op_row(links: Links, node: Node) -> Row:
     out = list({n.id: n for n in links.after[node.id]}.values())
     number = f"#{node.number} " if node.number is not None else ""
-    left = ", ".join(dict.fromkeys(_named(n) for n in out))
-    takes = ", ".join(_named(n) for n in links.before[node.id])
-    call = f"{number}{shorten(node.name, 60)}({takes})"
-    if left:
-        call = f"{left} = {call}"
+    left = ", ".join(dict.fromkeys(map(_named, out)))
+    takes = ", ".join(map(_named, links.before[node.id]))
+    call = f"{left}{' = ' * bool(left)}{number}{shorten(node.name, 60)}({takes})"
     values = "; ".join(visible(line) for n in out for line in n.lines)
-    remarks = [visible(line) for line in node.lines]
+    remarks = list(map(visible, node.lines))
     if node.reads:
         remarks.append(f"reads {', '.join(map(visible, node.reads))}")
     if out and out[0].kind in _SAID:
@@ -193,9 +181,10 @@ def _op_row(links: Links, node: Node) -> Row:
 
 
 def _named(node: Node) -> str:
-    return shorten(node.data.get("called", node.name), LONGEST_NAME) or "·"
+    return shorten(called(node)) or "·"
 
 
 def _aligned(rows: list[Row]) -> list[str]:
-    first, second = (min(_WIDEST, max((len(r[i]) for r in rows), default=0)) for i in (0, 1))
+    widths = [max((len(row[i]) for row in rows), default=0) for i in (0, 1)]
+    first, second = (min(_WIDEST, width) for width in widths)
     return [f"{left:<{first}}  {value:<{second}}  {more}".rstrip() for left, value, more in rows]

@@ -339,3 +339,21 @@ def test_pairs_that_are_none_are_refused_and_nothing_is_appended():
             with pytest.raises(ProgramError, match=words):
                 sgd.apply_gradients(pairs)
     assert str(program) == before
+
+
+def test_what_is_left_out_in_a_block_of_a_block_is_listed_too():
+    def branch(h):
+        mg.sin(h)  # nobody reads it
+        return h * 3.0
+
+    with static.program_guard(static.Program()) as program:
+        w = static.parameter("w", 2.0)
+        _, h = static.while_loop(
+            lambda i, h: i < 2,
+            lambda i, h: [i + 1, static.cond(i < 1, lambda: branch(h), lambda: h * 2.0)],
+            [0, w * 1.0],
+        )
+        static.append_backward(h)
+    reasons = {p.grad_op: p.reason for p in program.pruned}
+    assert reasons["sin_grad"] == "the loss does not depend on sin_0"
+    assert run(program, "w@GRAD") == [6.0]

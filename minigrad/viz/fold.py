@@ -1,0 +1,652 @@
+"""Big graphs, drawn small: modules and repeated segments are drawn as one box, frames are closed,
+and the picture says so.
+
+Up to 150 nodes are drawn in full, fewer where they are too wide for a page. Ids of what stays do
+not change.
+"""
+
+from __future__ import annotations
+
+import copy
+import difflib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .graph.format import shorten, visible
+from .graph.graph import CARRIES, Edge, Graph, Links, Node, called, ends_at_leaf, is_op
+
+FULL = 150  # nodes drawn in full
+_TIGHTER, _FEWEST = 0.8, 8  # nodes that a picture may have when it is folded more
+MODULES = 80  # nodes drawn before frames of modules are closed
+AROUND = 2  # operations shown before and after each one that was found
+MOST = 40  # operations drawn in full
+PARTS = 10  # pieces of a segment that is opened but too large to draw in full
+_LONGEST_PERIOD = 64  # operations in one repeat
+_FEWEST_REPEATS = 3
+_KINDS = 3  # of operations that are named
+_NODES = 6  # of a picture, to a piece: its two boxes, and what goes in and comes out
+_MANY = 12  # ports of an operator, parts of a sum: beyond this folded ones are left out
+
+
+# ---- Operations that repeat, or stand together, drawn as one node ----
+
+
+@dataclass(slots=True, eq=False)
+class Segment:
+    """Operations that are drawn as one node: a repeat, or neighbours.
+
+    >>> ops = [Node(f"n{i}", "op", name) for i, name in enumerate(("mul", "tanh") * 3)]
+    >>> Segment(ops, period=2).name, Segment(ops).name
+    ('3 × (mul, tanh)', 'mul, tanh')
+    """
+
+    ops: list[Node]
+    period: int = 0  # how many operations repeat; 0 if none do
+    twin: Segment | None = None
+
+    @property
+    def side(self) -> str:
+        """Where it stands: "forward" or "backward"."""
+        return self.ops[0].side
+
+    @property
+    def times(self) -> int:
+        """How often it repeats."""
+        return len(self.ops) // self.period if self.period else 1
+
+    @property
+    def leaves(self) -> bool:
+        """Whether it holds no operations, but leaves or their gradients."""
+        return not is_op(self.ops[0]) or ends_at_leaf(self.ops[0])
+
+    @property
+    def name(self) -> str:
+        """What it is: what repeats, the kinds of operations, the first and the last leaf."""
+        if self.leaves:
+            return f"{called(self.ops[0])} … {called(self.ops[-1])}"
+        if self.period:
+            names = [n.name for n in self.ops[: self.period]]
+            return f"{self.times} × ({_listed(names)})"
+        kinds = [kind for kind, _ in Counter(n.name for n in self.ops).most_common()]
+        return ", ".join([*kinds[:_KINDS], "…"] if len(kinds) > _KINDS else kinds)
+
+    @property
+    def words(self) -> str:
+        """How much it holds: ``2 operations``, ``ops #3 to #9``."""
+        if self.leaves:
+            kinds = {"accumulate": "gradients", "leaf_gradient": "gradients", "leaf": "parameters"}
+            return f"{len(self.ops)} {kinds.get(self.ops[0].kind, 'values')}"
+        numbers = [n.number for n in self.ops if n.number is not None]
+        return f"ops #{min(numbers)} to #{max(numbers)}" if numbers else said_size(self.ops)
+
+
+Cut = Callable[[list[Node]], list[Segment]]
+
+
+def segments(graph: Graph) -> list[Segment]:
+    """Repeated runs of operations."""
+    return _on_both_sides(graph, _repeats)
+
+
+def chunks(graph: Graph, most: int) -> list[Segment]:
+    """Pieces of a graph without repeats: neighbours in the order in which they run, in all about
+    ``most`` nodes.
+    """
+    every = sum(len(ops) for ops in _runs_by_region(graph, "forward") if len(ops) > 1)
+    size = max(2, -(-every // max(1, most // _NODES)))
+
+    def cut(ops: list[Node]) -> list[Segment]:
+        parts = [ops[at : at + size] for at in range(0, len(ops), size)]
+        return [Segment(part) for part in parts if len(part) > 1]
+
+    return _on_both_sides(graph, cut)
+
+
+def _on_both_sides(graph: Graph, cut: Cut) -> list[Segment]:
+    """Segments of forward operations, the backward ones that belong to them, and those of the rest."""
+    parts = [segment for ops in _runs_by_region(graph, "forward") for segment in cut(ops)]
+    parts += [twin for segment in parts for twin in mirrored(graph, segment)]
+    inside = {n.id for segment in parts for n in segment.ops}
+    for ops in _runs_by_region(graph, "backward"):
+        parts += cut([n for n in ops if n.id not in inside])
+    return parts
+
+
+def _runs_by_region(graph: Graph, side: str) -> list[list[Node]]:
+    groups: dict[str | None, list[Node]] = {}
+    for node in graph:
+        free = not node.bold or "regions" in node.data
+        if is_op(node) and node.side == side and free and not ends_at_leaf(node):
+            groups.setdefault(node.region, []).append(node)
+    return list(groups.values())
+
+
+def _repeats(ops: list[Node]) -> list[Segment]:
+    """The tandem repeats in a sequence of operations: at each place the period that covers most."""
+    covers = _covered([n.name for n in ops])
+    repeats, at = [], 0
+    while at < len(ops):
+        covered, period = covers[at]
+        if covered:
+            repeats.append(Segment(ops[at : at + covered], period=period))
+        at += covered or 1
+    return repeats
+
+
+def _covered(names: list[str]) -> list[tuple[int, int]]:
+    """For every place: how many operations a repeat that starts there covers, and its period."""
+    codes: dict[str, int] = {}
+    row = np.array([codes.setdefault(name, len(codes)) for name in names])
+    covered, best = np.zeros(len(row), int), np.ones(len(row), int)
+    for period in range(1, min(_LONGEST_PERIOD, len(row) // 2) + 1):
+        same = row[:-period] == row[period:]
+        places = np.arange(len(same))
+        breaks = np.where(same, len(same), places)
+        run = np.minimum.accumulate(breaks[::-1])[::-1] - places
+        times = run // period + 1
+        wider = (times >= _FEWEST_REPEATS) & (times * period > covered[: len(same)])
+        covered[: len(same)][wider] = (times * period)[wider]
+        best[: len(same)][wider] = period
+    return list(zip(covered.tolist(), best.tolist(), strict=True))
+
+
+def mirrored(graph: Graph, segment: Segment) -> list[Segment]:
+    """The backward operations of a segment, in the order in which they run, if it has any."""
+    ops = [graph.nodes[n.twin] for n in segment.ops if n.twin in graph.nodes]
+    if not ops:
+        return []
+    period = max(1, len(ops) // segment.times) if segment.period else 0
+    segment.twin = Segment(ops if segment.leaves else ops[::-1], period, twin=segment)
+    return [segment.twin]
+
+
+def stacks(graph: Graph, segments: list[Segment]) -> list[Segment]:
+    """The leaves that the same segments and operations read, where they are many, and their gradients."""
+    links = Links(graph)
+    place = {op.id: f"segment {k}" for k, s in enumerate(segments) for op in s.ops}
+    read: dict[Any, list[Node]] = defaultdict(list)
+    for node in graph:
+        readers = {n.id for n in links.after[node.id]}
+        alone = len(readers) == 1 and readers <= place.keys()
+        if readers and not (alone or links.before[node.id] or is_op(node)):
+            # what one operation of a segment reads stands in there
+            by = frozenset(place.get(name, name) for name in readers)
+            read[node.side, node.region, by].append(node)
+    many = [Segment(leaves) for leaves in read.values() if len(leaves) > _MANY]
+    return [*many, *(twin for stack in many for twin in mirrored(graph, stack))]
+
+
+def _listed(names: list[str]) -> str:
+    if len(names) > 5:
+        names = [*names[:3], "…", names[-1]]
+    return ", ".join(names)
+
+
+def said_size(ops: Iterable[Node]) -> str:
+    """``75 operations``"""
+    return f"{size_of(ops):,} operations"
+
+
+def size_of(ops: Iterable[Node]) -> int:
+    """How many operations these nodes stand for."""
+    return sum(n.data.get("ops", 1) for n in ops)
+
+
+# ---- Segments drawn as one node: what belongs to a segment, and the lines that are left ----
+
+
+def contracted(graph: Graph, segments: list[Segment]) -> Graph:
+    """The graph with every segment as one node."""
+    if not segments:
+        return graph
+    place = _members(graph, segments)
+    inside: dict[str, list[Node]] = defaultdict(list)
+    for member, name in place.items():
+        inside[name].append(graph.nodes[member])
+    names = {s: f"f{i}" for i, s in enumerate(segments)}
+    boxes = [_folded_box(names[s], s, inside[names[s]]) for s in segments]
+    for box, segment in zip(boxes, segments, strict=True):
+        box.twin = names[segment.twin] if segment.twin else None
+    small = drawn_with(graph, boxes, place)
+    small.notes.append(
+        f"{len(place)} of {len(graph.nodes)} nodes are folded into {len(segments)}: "
+        + "; ".join(s.name for s in segments[:3])
+        + ("; …" if len(segments) > 3 else "")
+    )
+    return small
+
+
+def drawn_with(graph: Graph, boxes: Iterable[Node], place: dict[str, str]) -> Graph:
+    """The graph with boxes, in the ``place`` of nodes that they hold; a twin that is gone is forgotten."""
+    nodes = {n.id: n for n in graph if n.id not in place} | {box.id: box for box in boxes}
+    for name, node in nodes.items():
+        if node.twin is not None and node.twin not in nodes:
+            nodes[name] = replace(node, twin=None)
+    edges = _joined(graph, place)
+    used = {(e.tail, e.tail_port, "out") for e in edges}
+    used |= {(e.head, e.head_port, "in") for e in edges}
+    for name, node in nodes.items():
+        if len(node.ports) > _MANY:  # it keeps those that a line still leads to
+            nodes[name] = replace(node, ports=tuple(p for p in node.ports if (name, *p) in used))
+    return replace(graph, nodes=nodes, edges=edges, notes=list(graph.notes))
+
+
+def box_of(name: str, label: str, words: str, data: dict[str, Any], **fields: Any) -> Node:
+    """A node that stands for others: ``data`` says for which, and how many operations they are."""
+    size = f"{data['ops']:,} operations" if data["ops"] else words
+    return Node(name, "folded", label, lines=(words,), tooltip=size, data=data, **fields)
+
+
+def _members(graph: Graph, segments: list[Segment]) -> dict[str, str]:
+    """Which box every folded node belongs to: operations first, then what only they touch.
+
+    A leaf that one operation inside reads belongs to it, and its gradient with it; one that several
+    read stays, and what the first operation starts from. A sum belongs to the last segment that
+    adds to it: segments keep their order, so no line goes back.
+    """
+    owner = {n.id: i for i, s in enumerate(segments) for n in s.ops}
+    links = Links(graph)
+    starts = {n.id for s in segments for n in _goes_in(links, s)}
+    waiting = [
+        n for n in graph if n.id not in owner and n.kind not in ("output", "seed") and not n.bold
+    ]
+
+    def segment_of(node: Node) -> int | None:
+        """The segment that made a node, or reads it, when nothing outside of segments touches it but
+        an operation of many lines.
+        """
+        before, after = links.before[node.id], links.after[node.id]
+        if any(n.id not in owner and not _has_many(links, n) for n in (*before, *after)):
+            return None
+        if ends_at_leaf(node) and node.twin not in owner:
+            return None
+        if not before and (node.id in starts or len({n.id for n in after}) > 1):
+            return None
+        near = before if is_op(node) or any(n.id in owner for n in before) else after
+        return min((owner[n.id] for n in near if n.id in owner), default=None)
+
+    for _ in range(4):  # a value, a sum of values, a value of that sum, …
+        joining = {n.id: i for n in waiting if (i := segment_of(n)) is not None}
+        owner |= joining
+        waiting = [n for n in waiting if n.id not in joining]
+    return {name: f"f{i}" for name, i in owner.items()}
+
+
+def _goes_in(links: Links, segment: Segment) -> list[Node]:
+    """What the first operation starts from; not what each repeat has of its own, as a weight."""
+
+    def own(node: Node) -> bool:
+        return not links.before[node.id] and len({n.id for n in links.after[node.id]}) == 1
+
+    ops, period = segment.ops, segment.period
+    inputs = links.before[ops[0].id]
+    again = links.before[ops[period].id] if 0 < period < len(ops) else []
+    repeated = [own(n) for n in again] + [False] * len(inputs)
+    return [n for n, mine in zip(inputs, repeated, strict=False) if not mine]
+
+
+def _has_many(links: Links, node: Node) -> bool:
+    """An operation of so many lines that they are not drawn one by one: a sum of parts, a stack."""
+    lines = max(len(links.before[node.id]), len(links.after[node.id]))
+    return is_op(node) and lines > _MANY
+
+
+def _folded_box(name: str, segment: Segment, nodes: list[Node]) -> Node:
+    members: list[str] = []
+    for node in nodes:  # what stands for a closed frame is not in the graph that is not folded
+        members += [node.id] * (node.kind != "folded") + node.data.get("members", [])
+    data = {"ops": 0 if segment.leaves else size_of(segment.ops), "members": members}
+    data["segment"] = [n.id for n in segment.ops]
+    about = {"side": segment.side, "region": segment.ops[0].region}
+    box = box_of(name, segment.name, segment.words, data, **about)
+    if not segment.leaves:
+        box.lines += _leaves_in(nodes, segment.side)
+    return box
+
+
+def _leaves_in(nodes: list[Node], side: str) -> tuple[str, ...]:
+    """How many parameters or gradients of parameters are inside: ``w0 … w9: 10 parameters``."""
+    leaves = [n.name for n in nodes if n.kind == "leaf"]
+    grads = [called(n) for n in nodes if ends_at_leaf(n)]
+    lines = []
+    for names, what in ((leaves, "parameter"), (grads, "gradient")):
+        if names:
+            names = names if side == "forward" else names[::-1]
+            ends = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
+            lines.append(f"{ends}: {len(names)} {what}{'s' * (len(names) > 1)}")
+    return tuple(lines)
+
+
+def _joined(graph: Graph, place: dict[str, str]) -> list[Edge]:
+    """Lines between what is left; several lines between the same two folded ends are one."""
+    lines: dict[tuple[str, str, str], list[Edge]] = defaultdict(list)
+    edges: list[Edge] = []
+    for edge in graph.edges:
+        tail, head = place.get(edge.tail, edge.tail), place.get(edge.head, edge.head)
+        if (tail, head) == (edge.tail, edge.head):
+            edges.append(edge)
+        elif tail != head and edge.kind in (*CARRIES, "sub_block"):
+            lines[tail, head, edge.kind].append(edge)
+    for (tail, head, _), (first, *others) in lines.items():
+        joined = replace(first, tail=tail, head=head)
+        joined.tail_port = first.tail_port if tail == first.tail else None
+        joined.head_port = first.head_port if head == first.head else None
+        ends = [graph.nodes[n] for n in (tail, head) if n in graph.nodes]
+        if len(others) >= _MANY and any(map(is_op, ends)):
+            joined.label = f"{1 + len(others)} parts"
+        edges.append(joined)
+    return edges
+
+
+# ---- Frames closed into one node: the sub-block of an operator, a net inside a net ----
+
+
+def closed(graph: Graph, opened: Collection[str] = ()) -> Graph:
+    """The graph with its inner frames closed, except those whose ids are in ``opened``."""
+    closing = _inner(graph) - set(opened)
+    shut = {r: [f for f in _outwards(graph, r) if f in closing] for r in graph.regions}
+    inside: dict[str, dict[str, list[Node]]] = defaultdict(lambda: defaultdict(list))
+    place: dict[str, str] = {}
+    for node in graph:
+        if node.region is not None and shut[node.region]:
+            frame = graph.regions[shut[node.region][-1]]
+            place[node.id] = box = frame.holder or f"c{frame.id}"
+            inside[box][frame.id].append(node)
+    if not inside:
+        return graph
+    boxes = [_closed_box(graph, name, frames) for name, frames in inside.items()]
+    modules = [node for node in boxes if node.kind == "folded"]
+    forward = {node.name: node for node in modules if node.side == "forward"}
+    for node in modules:  # the two boxes of one module stand beside each other
+        if node.side == "backward" and node.name in forward:
+            graph.link(forward[node.name], node)
+    small = drawn_with(graph, boxes, place)
+    small.regions = {r: frame for r, frame in graph.regions.items() if not shut[r]}
+    small.notes.append(
+        f"{len(graph.regions) - len(small.regions)} frames are closed, "
+        f"with {len(graph.nodes) - len(small.nodes)} of {len(graph.nodes)} nodes"
+    )
+    return small
+
+
+def _outwards(graph: Graph, region: str | None) -> Iterator[str]:
+    """A frame, then those around it, from the inside out."""
+    while region is not None:
+        yield region
+        frame = graph.regions[region]
+        region = graph.nodes[frame.holder].region if frame.holder else frame.parent
+
+
+def _inner(graph: Graph) -> set[str]:
+    return {r.id for r in graph.regions.values() if r.holder or r.parent}
+
+
+def _closed_box(graph: Graph, name: str, frames: dict[str, list[Node]]) -> Node:
+    """The node that stands for closed frames: the operator that holds them, or a box of its own."""
+    counts = {frame: size_of(filter(is_op, nodes)) for frame, nodes in frames.items()}
+    members = [n for nodes in frames.values() for n in nodes]
+    data: dict[str, Any] = {
+        "ops": sum(counts.values()),
+        "members": [n.id for n in members],
+        "regions": list(frames),
+    }
+    if name in graph.nodes:
+        held = graph.nodes[name]
+        data["ops"] += 1  # the operator itself
+        lines = [
+            f"{count} operations in {graph.regions[frame].label.split(' (')[0]}"
+            for frame, count in counts.items()
+        ]
+        return replace(held, data=held.data | data, lines=(*held.lines, *lines), bold=True)
+    region = graph.regions[data["regions"][0]]
+    kind = "parameters" if all(n.kind == "leaf" for n in members) else "values"
+    words = f"{data['ops']} operations" if data["ops"] else f"{len(members)} {kind}"
+    return box_of(name, region.label, words, data, side=region.side, region=region.parent)
+
+
+# ---- How much is folded, and what is opened again ----
+
+
+class Opening(NamedTuple):
+    """What was opened: "frames" by their ids, the operations of a box for a "part", or those to "show"."""
+
+    what: str
+    ids: frozenset[str]
+
+
+#: a graph, its frames of modules closed or not, and what of it is drawn as one box
+Folding = tuple[Graph, list[Segment]]
+
+
+def folded(graph: Graph, detail: str = "auto", most: int = FULL) -> Folding | None:
+    """How ``detail`` asks for a graph to be folded: "full", "folded", or, where it has more than ``most`` nodes,
+    until it has not; None for all of it.
+    """
+    by_module = detail in ("auto", "folded") and any(r.folds for r in graph.regions.values())
+    few = MODULES if by_module else most
+    if detail == "full" or (detail != "folded" and len(graph.nodes) <= few):
+        return None
+    for folding in _ways(graph, by_module, most):
+        if len(_contracted(*folding).nodes) <= most:
+            break
+    return folding
+
+
+def _ways(graph: Graph, by_module: bool, most: int) -> Iterator[Folding]:
+    """The ways to fold a graph, from the one that shows most; where none shows little enough, the last one counts."""
+    if not by_module:
+        yield graph, segments(graph)
+    shut = closed(graph)  # frames are closed, and what stands outside folds for itself
+    repeats = segments(shut)
+    yield shut, [] if by_module else repeats
+    yield shut, repeats if by_module else chunks(shut, most)
+
+
+def opened(
+    graph: Graph, folding: Folding | None, openings: Iterable[Opening] = (), most: int = FULL
+) -> Graph:
+    """The graph as it is folded, but for what was opened: a picture does not jump when something is."""
+    if folding is None:
+        return graph
+    shut, parts = folding
+    named = {i for o in openings if o.what != "part" for i in o.ids}
+    at = {i if i in graph.regions else graph.nodes[i].region for i in named}
+    frames = {frame for region in at for frame in _outwards(graph, region)} & _inner(graph)
+    if shut is not graph and frames:
+        shut = closed(graph, frames)
+        if len(shut.nodes) > most:
+            parts = [*parts, *(s for s in segments(shut) if s.ops[0].region in frames)]
+        holders = frozenset(graph.regions[r].holder or f"c{r}" for r in frames)
+        openings = [*openings, Opening("show", holders)]
+    return _contracted(shut, parts, openings)
+
+
+def _contracted(graph: Graph, parts: list[Segment], openings: Iterable[Opening] = ()) -> Graph:
+    """The graph with segments and stacks of leaves as boxes, but for what was opened."""
+    parts = split(graph, parts, openings)
+    return contracted(graph, [*parts, *split(graph, stacks(graph, parts), openings)])
+
+
+def split(graph: Graph, segments: list[Segment], openings: Iterable[Opening]) -> list[Segment]:
+    """The segments without what was opened, each piece with its twin; what lies before and after
+    stays folded.
+    """
+    for what, ids in openings:
+        if what == "frames":
+            continue
+        pieces: list[Segment] = []
+        for segment in segments:
+            if (
+                segment.side == "forward" or segment.twin is None
+            ):  # else with the pieces of its twin
+                for piece in _pieces(segment, ids, what == "part"):
+                    pieces += [piece, *mirrored(graph, piece)]
+        segments = pieces
+    return segments
+
+
+def _pieces(segment: Segment, ids: Collection[str], part: bool) -> Iterator[Segment]:
+    """A segment without some operations; if it is opened in parts, up to `PARTS` pieces of these, of
+    about the same length and of whole repeats, or none where they are few.
+    """
+    at, period = 0, segment.period or 1
+    for hit, run in groupby(segment.ops, lambda n: n.id in ids or n.twin in ids):
+        ops = [*run]
+        length = len(ops)
+        if hit:
+            few = not part or length <= MOST
+            length = 0 if few else period * -(-length // (period * PARTS))
+        for start in range(0, len(ops), length) if length else ():
+            piece = ops[start : start + length]
+            whole = (at + start) % period == 0 == len(piece) % period and len(piece) > period
+            if len(piece) > 1:
+                yield Segment(piece, segment.period if whole else 0)
+        at += len(ops)
+
+
+# ---- What is opened in a folded picture ----
+
+
+class View:
+    """A graph, folded, with what was opened in it: ``graph`` is what is shown.
+
+    >>> big = Graph()
+    >>> before = big.node("leaf", "x")
+    >>> for i in range(600):
+    ...     op = big.node("op", "sin", number=i)
+    ...     _ = big.edge(before, op)
+    ...     before = op
+    >>> view = View(big)
+    >>> len(view.graph.nodes), view.open("f0"), len(view.graph.nodes)
+    (2, 'Opened 600 × (sin) into 10 parts.', 11)
+    """
+
+    def __init__(self, whole: Graph, detail: str = "auto", expand: Iterable[str] = ()) -> None:
+        self.whole, self.detail, self.most = whole, detail, FULL
+        self.openings = [Opening("show", frozenset(expand))] if expand else []
+        self.opened = False
+        self._foldings: dict[int, Folding | None] = {}  # by what ``most`` was
+        self._refold()
+
+    def turn(self, direction: str) -> None:
+        """Draw from left to right ("LR") or from top to bottom ("TB")."""
+        self.whole.direction = self.graph.direction = direction
+        self._foldings.clear()
+
+    def tighten(self) -> bool:
+        """Fold more, for a picture that is too wide; False if there is nothing more to fold."""
+        before = len(self.graph.nodes)
+        while self.detail != "full" and self.most > _FEWEST:
+            self.most = int(min(self.most, len(self.whole.nodes)) * _TIGHTER)
+            self._refold()
+            if len(self.graph.nodes) < before:
+                return True
+        return False
+
+    def folds(self) -> dict[str, str]:
+        """The boxes that can be opened, each with a few words."""
+        return {
+            n.id: f"{shorten(n.name, 60)}: {said_size([n]) if n.data['ops'] else n.lines[0]}, folded; open"
+            for n in self.graph
+            if "members" in n.data
+        }
+
+    def inside(self, name: str, what: str = "members") -> frozenset[str]:
+        """What a box and its twin hold: they open together."""
+        box = self.graph.nodes[name]
+        both = (box, self.graph.nodes.get(box.twin or "", box))
+        return frozenset(held for each in both for held in each.data.get(what, ()))
+
+    def with_open(self, name: str) -> tuple[View, str]:
+        """Another view, with a box open, and what was done."""
+        other = copy.copy(self)
+        return other, other.open(name)
+
+    def index(self) -> dict[str, list[str]]:
+        """The names inside each box."""
+        names = names_of(self.whole)
+        return {
+            box: list(dict.fromkeys(names[m] for m in self.graph.nodes[box].data["members"]))
+            for box in self.folds()
+        }
+
+    def open(self, name: str) -> str:
+        """Show what is inside a box, in full if that is little, else in smaller boxes; says what it did."""
+        box = self.graph.nodes[name]
+        opening = Opening("part", self.inside(name, "segment"))
+        if "regions" in box.data:
+            opening = Opening("frames", frozenset(box.data["regions"]))
+        self.openings = [*self.openings, opening]
+        self.opened = True
+        self._refold()
+        inside = set(box.data["members"])
+        boxes = [n for n in self.graph if n.kind == "folded" and n.side == box.side]
+        parts = sum(not inside.isdisjoint(n.data.get("members", ())) for n in boxes)
+        words = f" into {parts} parts" if parts else ""
+        return f"Opened {shorten(box.name, 60)}{words}."
+
+    def _refold(self) -> None:
+        if self.most not in self._foldings:
+            self._foldings[self.most] = folded(self.whole, self.detail, self.most)
+        self.graph = opened(self.whole, self._foldings[self.most], self.openings, self.most)
+
+
+def names_of(graph: Graph) -> dict[str, str]:
+    """Every node of a graph as it is searched for: its number, its name, its gradient."""
+    names = {n.id: visible(n.name) for n in graph}
+    for node in graph:
+        if is_op(node) and node.number is not None:
+            names[node.id] = f"#{node.number} {names[node.id]}"
+        if "called" in node.data:
+            names[node.id] += f" {visible(called(node))}"
+    return names
+
+
+# ---- Looking into a folded picture: what is searched for is drawn in full, the rest stays folded ----
+
+
+def found_ops(graph: Graph, text: str) -> set[str]:
+    """The operations that a text speaks of, with their neighbours and twins.
+
+    The text is the name of a value, of an operation, its number ("#17"), or how the label of a
+    frame begins ("block 2").  Raises `ValueError`, with the nearest names, if there is none.
+    """
+    frames = {r.id for r in graph.regions.values() if r.label.startswith(text)}
+    hits = [
+        n
+        for n in graph
+        if text in (n.name, called(n))
+        or (is_op(n) and (f"#{n.number}" == text or n.region in frames))
+    ]
+    if not hits:
+        known = {n.name for n in graph if n.name}
+        alike = difflib.get_close_matches(text, sorted(known), 3)
+        advice = f"; near it: {', '.join(alike)}" if alike else ""
+        raise ValueError(
+            f"nothing called {text!r} in this graph{advice}. expand takes the name of a value or "
+            "an operation, a number like '#17', or the label of a frame like 'block 2'"
+        )
+    return near(graph, hits)
+
+
+def near(graph: Graph, hits: Iterable[Node]) -> set[str]:
+    """The operations to draw in full so that nodes are seen, with their neighbours and twins."""
+    links = Links(graph)
+    touching: list[Node] = []
+    for hit in hits:
+        touching += [hit] if is_op(hit) else [*links.before[hit.id], *links.after[hit.id]]
+    wanted = {op.id for op in touching[:MOST] if is_op(op)}
+    shown: dict[str, Node] = {}
+    for side in ("forward", "backward"):
+        row = [n for n in graph if is_op(n) and n.side == side]
+        for i, op in enumerate(row):
+            if op.id in wanted:
+                beside = row[max(0, i - AROUND) : i + AROUND + 1]
+                shown |= {n.id: n for n in beside if n.region == op.region}
+    first = [*shown.values()][: 2 * MOST]
+    return {n.id for n in first} | {n.twin for n in first if n.twin}

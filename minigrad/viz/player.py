@@ -1,0 +1,474 @@
+"""`play`: step through a graph, forward and backward.
+
+What happens is a list of events, one after the other: frame k is the replay of the first k.  The same list drives the
+widget, the text log and the tests.  An event speaks about nodes of one neutral graph, so one class serves watched
+calls, grad_fn graphs, nets and programs alike.  A `Player` shows itself as a page in a frame, which needs no kernel,
+as its drawing and its text where nothing runs, and saves itself as one HTML file that needs nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from ..atomic import replacing
+from .adapters.names import Names, caller_variables
+from .adapters.sources import held_by, parted, record_of, values_in
+from .graph.format import LONGEST_LINE, NOT_YET, WIDEST, format_value, shorten, visible, wrapped
+from .graph.graph import Graph, Links, Node, in_order, is_op, live_lines
+from .picture import Picture, view_of_any
+from .render.html import frame, page
+from .render.words import ordered_ops
+
+#: what kind of event it is that a node of some kind runs, on both sides or on one
+_VERBS: dict[Any, str] = {
+    "grad_op": "backward",
+    "seed": "seed",
+    "sum": "accumulate",
+    "accumulate": "accumulate",
+    "zeros": "zeros",
+    ("backward", "op"): "update",
+    ("backward", "folded"): "backward",
+}
+
+
+def play(
+    x: Any,
+    *,
+    prediction: bool = False,
+    names: Mapping[str, Any] | None = None,
+) -> Player:
+    """Step through whatever `draw` can draw.
+
+    A program plays as it runs. A pair ``(program, scope)`` plays what
+    ``Executor.run(program, …, scope=scope)`` did: every turn and test of a loop, the branch that was
+    taken.  A pair ``(program, values)`` shows values; those of step scopes turn by turn.
+    ``prediction=True`` asks for each next value before it shows it.
+
+    Raises `TypeError` for something without a graph.
+
+    >>> import minigrad as mg
+    >>> x = mg.tensor(2.0, requires_grad=True, name="x")
+    >>> print(type(mg.play(x * x)).__name__)
+    Player
+    """
+    thing, scope = parted(x)
+    record, values = record_of(x), values_in(scope)
+    steps = step_scopes(values)
+    if record is None and scope is not None:  # of what a loop did, the last iteration is drawn
+        last = {name: value for frames in steps.values() for name, value in frames[-1].items()}
+        x = thing, {**last, **values}
+    view = view_of_any(x, "auto", True, Names(names, caller_variables()), None)
+    picture = Picture(view.graph, view=view)
+    events = run_events(picture.graph, steps, record, view.whole)
+    return Player(picture, events, prediction=prediction)
+
+
+def step_scopes(values: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The step scopes of loops among the values of a program: one mapping per iteration."""
+    lists = {name: held for name, held in values.items() if isinstance(held, list | tuple)}
+    steps = {name: [held_by(step) for step in held] for name, held in lists.items()}
+    return {name: each for name, each in steps.items() if each and None not in each}
+
+
+class Player:
+    """One drawing and a list of events: frame k shows the drawing after the first k events.
+
+    The drawing is made once, with every value in it; a frame only changes classes (``pending``,
+    ``active``, ``done``) and takes back the texts that are not known yet.  `script` says so as plain
+    data, and the player in the browser replays it.
+
+    >>> from minigrad.viz import Graph
+    >>> g = Graph()
+    >>> x, f = g.node("leaf", "x", lines=("3",)), g.node("op", "Square")
+    >>> _ = g.edge(x, f), g.edge(f, g.node("output", "y", lines=("9",)))
+    >>> player = Player(Picture(g), [Event("forward", ("n1", "n2"), "Square gives 9", values={"n2": "9"})])
+    >>> player.live, player.script["steps"][0]["shows"]
+    ({'n2': [('9', '—')]}, {'n2': ['9']})
+    """
+
+    def __init__(
+        self, picture: Picture, events: Sequence[Event], *, prediction: bool = False
+    ) -> None:
+        self.picture, self.graph, self.prediction = picture, picture.graph, prediction
+        self.events = [  # here the words of events become text of pictures and pages
+            replace(e, text=visible(e.text), formula=visible(e.formula)) for e in events
+        ]
+        self.first: dict[str, int] = {}
+        for i, event in enumerate(self.events):
+            for node in event.nodes:
+                self.first.setdefault(node, i)
+        for never in self.graph:
+            if never.state == "pending":  # it did not run
+                self.first.setdefault(never.id, len(self.events))
+
+    @functools.cached_property
+    def live(self) -> dict[str, list[tuple[str, str]]]:
+        """Node -> its texts that a frame may take back, each with what stands there before."""
+        live = {}
+        for name in self.first:
+            lines = live_lines(self.graph.nodes[name])
+            live[name] = [row for text, before in lines for row in _beside(text, before)]
+        return {name: rows for name, rows in live.items() if rows}
+
+    def _said(self, event: Event, node: str) -> list[str]:
+        """The live texts of a node from an event on."""
+        texts = [text for text, _ in self.live[node]]
+        if node in event.values:
+            final = live_lines(self.graph.nodes[node])[0][0]
+            first = [text for _, text in _beside(final, event.values[node])]
+            texts[: len(first)] = first
+        return texts
+
+    @property
+    def opening(self) -> str:
+        """What frame 0 says."""
+        steps = f"Nothing has run yet. {len(self.events)} steps follow."
+        return steps if self.events else "Nothing to play."
+
+    def text(self) -> str:
+        """The log: one line per event."""
+        lines = [visible(self.graph.title) or "Steps"]
+        for i, event in enumerate(self.events, 1):
+            formula = f"  [{event.formula}]" if event.formula else ""
+            lines.append(f"{i}. {event.text}{formula}")
+        return "\n".join(lines if self.events else [*lines, self.opening])
+
+    @functools.cached_property
+    def script(self) -> dict[str, Any]:
+        """What happens as plain data: what the browser replays."""
+        steps = [
+            {
+                "kind": e.kind,
+                "nodes": list(e.nodes),
+                "text": e.text,
+                "formula": e.formula,
+                "iteration": e.iteration,
+                "shows": {n: self._said(e, n) for n in e.nodes if n in self.live},
+                "ask": self._question(e),
+            }
+            for e in self.events
+        ]
+        return {
+            "title": self.graph.title,
+            "opening": self.opening,
+            "first": self.first,
+            "live": self.live,
+            "steps": steps,
+        }
+
+    def _question(self, event: Event) -> dict[str, str] | None:
+        """What a learner can predict about an event: a value, else which operator it is."""
+        for node, text in event.values.items():
+            if not is_op(self.graph.nodes[node]) and text != NOT_YET:
+                name = visible(self.graph.nodes[node].name)
+                return _asked(node, f"{name} = ?", text.removesuffix(" (seed)"))
+        op = self.graph.nodes[event.nodes[0]] if event.nodes else None
+        if op is None or event.kind in ("enter", "leave"):
+            return None
+        for line, _ in live_lines(op) if op.side == "backward" else ():
+            rule, sign, result = line.rpartition(" = ")
+            if sign and "called" in op.data:
+                return _asked(op.id, f"What is {visible(rule)} now?", result)
+            if sign:
+                return _asked(op.id, f"{visible(op.name)}: {visible(rule)} = ?", result)
+        # one for the operator itself shows no box before it is answered
+        return _asked(op.id, "Which operator comes next?", op.name) | {"operator": op.name}
+
+    def save(self, path: str | Path) -> Path:
+        """Write one HTML file that plays on its own; `ValueError` for another ending,
+        `FileNotFoundError` for a folder that is not there.
+        """
+        target = Path(path)
+        if target.suffix.lower() not in (".html", ".htm"):
+            raise ValueError(f"cannot save a player as {target.name!r}: the ending must be .html")
+        page = self._page().encode()
+        with replacing(target) as file:
+            file.write(page)
+        return target
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        bundle: dict[str, Any] = {"text/plain": self.text()}
+        if (svg := self.picture.svg) is not None:
+            bundle["image/svg+xml"] = svg
+            title = self.graph.title or "player"
+            bundle["text/html"] = frame(self._page(), title, self.picture.small_png())
+        return bundle
+
+    def _page(self) -> str:
+        """A page that plays, with the code of the player, the drawing and the events."""
+        data = {"script": self.script, "frame": 0, "prediction": self.prediction}
+        title = self.graph.title or "Backward, step by step"
+        return page("player.js", self.picture.svg, data, self.text(), title, "All steps in words")
+
+
+def _asked(node: str, what: str, answer: str) -> dict[str, str]:
+    return {"node": node, "what": what, "answer": answer}
+
+
+def _beside(text: str, other: str) -> list[tuple[str, str]]:
+    """The rows of a text as it is drawn, each with what stands in it for another text."""
+    drawn = wrapped(shorten(text, LONGEST_LINE))
+    width = max(map(len, drawn)) if len(drawn) > 1 else WIDEST
+    rows = wrapped(shorten(other, LONGEST_LINE), width)
+    rows = [*rows[: len(drawn) - 1], " ".join(rows[len(drawn) - 1 :])]
+    return list(zip_longest(drawn, rows, fillvalue=""))
+
+
+# ---- What happens ----
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happens.
+
+    ``nodes`` light up; ``values`` says what their values are from now on (node id -> text);
+    ``formula`` is the rule with its numbers; ``iteration`` counts from 0 inside a loop.
+    """
+
+    kind: str
+    nodes: tuple[str, ...]
+    text: str
+    formula: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+    iteration: int | None = None
+
+
+def run_events(
+    graph: Graph,
+    scopes: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    record: Any = None,
+    whole: Graph | None = None,
+) -> list[Event]:
+    """What runs, in its order: forward ops, seed, backward ops; blocks are entered and left.
+
+    ``record`` is what a run of a program did, step by step: then that is played, nothing else.
+    Without one the graph tells the order, and ``scopes`` the values of each turn of a loop: name of
+    the step scopes -> one dict per turn.  ``whole`` is the graph before it was folded.
+    """
+    play = Running(graph, scopes or {})
+    return list(play.events() if record is None else play.recorded(record, whole or graph))
+
+
+class Running:
+    """Walks the operators of a graph in the order in which they run, with a stack of its own."""
+
+    def __init__(self, graph: Graph, scopes: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+        self.graph, self.links, self.scopes = graph, Links(graph), scopes
+        self.now: dict[str, Any] = {}  # the values of names at this moment of a run
+        self.inside: dict[str, list[str | None]] = defaultdict(list)
+        for edge in graph.edges:
+            if edge.kind == "sub_block":
+                region = edge.head if edge.head in graph.regions else graph.nodes[edge.head].region
+                self.inside[edge.tail].append(region)
+        self.held = {r for regions in self.inside.values() for r in regions}
+        self.ops: dict[str | None, list[Node]] = defaultdict(list)
+        ops = {op.id: op for op in ordered_ops(graph)}
+        for name in in_order(ops, lambda op: makers(ops[op], self.links, ops)):
+            if (node := ops[name]).kind != "pruned":
+                self.ops[self.holder(node.region)].append(node)
+        seeds = [n for n in graph if n.kind == "seed" and not is_op(n)]
+        self.seeds = [n for n in seeds if not self.links.before[n.id]]
+
+    def holder(self, region: str | None) -> str | None:
+        """The sub-block a region lies in; None for the outermost drawing."""
+        return next((r for r in self.graph.around(region) if r in self.held), None)
+
+    def given(self) -> Iterator[Event]:
+        """The gradients that somebody gives to start with, once."""
+        seeds, self.seeds = self.seeds, []
+        for node in seeds:
+            words = f"Seed: {said(node)} starts the backward pass"
+            yield Event("seed", (node.id,), words, values=shown(node))
+
+    # -- what a run did
+
+    def recorded(self, record: Any, whole: Graph) -> Iterator[Event]:
+        """The steps of a run in their order; what runs inside a folded box is one step of it."""
+        ops = {n.data["place"]: n for n in whole if "place" in n.data}
+        drawn = [n for n in ops.values() if n.id in self.graph.nodes]
+        holders = {b: n for n in drawn for b in n.data.get("holds", ())}
+        boxes = {m: n for n in self.graph for m in n.data.get("members", ())}
+        inside: dict[int, list[Node]] = defaultdict(list)
+        for node in self.graph:
+            if "place" in node.data:
+                inside[node.data["place"][0]].append(node)
+        turns: list[int | None] = []  # of the blocks that are entered, from the outermost
+        box: tuple[Node, dict[str, Any]] | None = None  # that is running, and what it wrote
+        for done in record.steps:
+            op = ops.get((done.block, done.number))
+            place = boxes.get(op.id) if op is not None else None
+            if box is not None and done.kind == "op" and place is not box[0]:
+                yield self.step(box[0], turns[-1], box[1])
+                box = None
+            if done.kind == "enter":
+                turns.append(done.turn if done.turn is not None or not turns else turns[-1])
+            holder = holders.get(done.block)
+            if done.kind != "op" and holder is not None and inside[done.block]:
+                self.now |= done.values
+                label = holder.data["holds"][done.block]
+                sources = self.sources(inside[done.block]) if done.kind == "enter" else []
+                values = scoped(sources, done.values)
+                yield passed(done.kind, holder, label, turns[-1], sources, values)
+            if done.kind == "leave":
+                turns.pop()
+            elif place is not None and place.kind == "folded":
+                box = (place, (box[1] if box else {}) | done.values)
+            elif op is not None and place is None and op.id in self.graph.nodes:
+                node = self.graph.nodes[op.id]
+                if node.side == "backward" and len(turns) == 1:
+                    yield from self.given()
+                yield self.step(node, turns[-1], done.values)
+        if box is not None:
+            yield self.step(box[0], None, box[1])
+        yield from self.given()
+
+    # -- what the graph and the step scopes tell
+
+    def events(self) -> Iterator[Event]:
+        """The operators in the order of the graph; nobody noted which of them ran, and how often."""
+        yield from self.run(None, None, {})
+        yield from self.given()
+
+    def run(
+        self, region: str | None, iteration: int | None, values: Mapping[str, Any]
+    ) -> Iterator[Event]:
+        """The operators of a block, each after what it holds.  Blocks nest only as deep as a program does."""
+        for node in self.ops[region]:
+            if node.side == "backward" and node.region not in self.held:
+                yield from self.given()
+            yield from self.nested(node, iteration)
+            yield self.step(node, iteration, values)
+
+    def step(self, node: Node, iteration: int | None, values: Mapping[str, Any]) -> Event:
+        """One operator runs and writes its values."""
+        outs = [n for n in self.links.after[node.id] if not is_op(n)]
+        self.now |= values
+        texts = {out: text for each in outs for out, text in shown(each).items()}
+        if values:
+            texts = dict.fromkeys(texts, NOT_YET) | scoped(outs, values)
+        kind = _VERBS.get((node.side, node.kind)) or _VERBS.get(node.kind, "forward")
+        return Event(
+            kind,
+            (node.id, *(n.id for n in outs)),
+            self.words(kind, node, outs, texts, iteration),
+            formula(node, self.now),
+            texts,
+            iteration,
+        )
+
+    def words(
+        self,
+        kind: str,
+        node: Node,
+        outs: list[Node],
+        texts: Mapping[str, str],
+        iteration: int | None,
+    ) -> str:
+        """One sentence for the text log and the screen reader."""
+        if "called" in node.data:
+            return f"Add up at {node.name}: {node.lines[0]}"
+        number = f"#{node.number} " if node.number is not None else ""
+        takes = list(dict.fromkeys(n.name for n in self.links.before[node.id] if n.name))
+        gives = [f"{n.name} = {texts[n.id]}" if texts.get(n.id) else n.name for n in outs if n.name]
+        if not outs:
+            gives = [text for text, _ in live_lines(node)]
+        both = [("takes", takes), ("gives", gives)]
+        told = " and ".join(f"{does} {', '.join(names)}" for does, names in both if names)
+        again = "" if iteration is None else f" (step {iteration})"
+        what = "Add up" if kind == "accumulate" else kind.capitalize()
+        return f"{what} {number}{node.name}{' ' * bool(told)}{told}{again}"
+
+    def nested(self, node: Node, iteration: int | None) -> Iterator[Event]:
+        """What an operator with blocks does: enter, run, leave; turn by turn, a test before each.
+
+        Backward goes from the last turn to the first.  What a block overwrites has, when it is entered,
+        the value that the turn before left.
+        """
+        regions = sorted(self.inside[node.id], key=lambda r: not self.tests(r))
+        frames = [*self.iterations(node), {}] if regions else [{}]
+        turns = [(t, region) for t in range(len(frames) - 1) for region in regions]
+        turns = turns if node.side == "forward" else sorted(turns, key=lambda turn: -turn[0])
+        turns += [(len(frames) - 1, r) for r in regions if self.tests(r)]  # what ends a loop
+        for t, region in turns:
+            inside = self.ops[region]
+            label, at = self.graph.regions[str(region)].label, t if self.scopes else iteration
+            written = {out.name for op in inside for out in self.links.after[op.id]}
+            sources = self.sources(inside)
+            values = scoped([n for n in sources if n.name in written], frames[t - 1] if t else {})
+            values |= scoped([n for n in sources if n.name not in written], frames[t])
+            yield passed("enter", node, label, at, sources, values)
+            yield from self.run(region, at, frames[t])
+            yield passed("leave", node, label, at)
+
+    def tests(self, region: str | None) -> bool:
+        """Is it the block of a condition?"""
+        return self.graph.regions[str(region)].label.endswith(": condition")
+
+    def sources(self, inside: list[Node]) -> list[Node]:
+        """What a turn finds when it starts."""
+        read = {n.id: n for op in inside for n in self.links.before[op.id]}
+        return [n for n in read.values() if not self.links.before[n.id]]
+
+    def iterations(self, node: Node) -> Sequence[Mapping[str, Any]]:
+        """The values of each iteration of a loop, where known; else one unknown iteration."""
+        near = [*self.links.before[node.id], *self.links.after[node.id]]
+        known = {n.name for n in near} | set(node.reads)
+        for name, frames in self.scopes.items():
+            if name in known or name.partition("@")[0] in known:
+                return frames
+        return [{}]
+
+
+def passed(
+    kind: str,
+    holder: Node,
+    label: str,
+    turn: int | None,
+    sources: Sequence[Node] = (),
+    values: Mapping[str, str] | None = None,
+) -> Event:
+    """A block is entered, with what it finds, or left."""
+    where = label if turn is None else f"{label}, step {turn}"
+    nodes = (holder.id, *(n.id for n in sources))
+    return Event(kind, nodes, f"{kind.capitalize()} {where}", values=values or {}, iteration=turn)
+
+
+def makers(op: Node, links: Links, known: Mapping[str, Node]) -> list[str]:
+    """The operators that an operator waits for: those that feed it, directly or by a value."""
+    feeds = links.before[op.id]
+    every = [m.id for n in feeds for m in links.before[n.id]]
+    every += [n.id for n in feeds]
+    return [name for name in dict.fromkeys(every) if name in known]
+
+
+def shown(node: Node) -> dict[str, str]:
+    """The value a node shows at the end, if it shows one."""
+    lines = live_lines(node)
+    return {node.id: lines[0][0]} if lines and not is_op(node) else {}
+
+
+def scoped(nodes: Iterable[Node], values: Mapping[str, Any]) -> dict[str, str]:
+    """The values that nodes have, of those in ``values``."""
+    names = {n.id: n.data.get("variable", n.name) for n in nodes if n.kind != "scopes"}
+    return {node: format_value(values[name]) for node, name in names.items() if name in values}
+
+
+def said(node: Node) -> str:
+    text = shown(node).get(node.id, "").removesuffix(" (seed)")
+    return f"{node.name} = {text}" if any(c.isdigit() for c in text) else node.name
+
+
+def formula(node: Node, values: Mapping[str, Any]) -> str:
+    """The rule of an operator, its numbers and what comes out: ``g·(1 − e²) = 1·(1 − 0.9987) = …``."""
+    if "slots" in node.data:
+        return "  ".join(slot.worked(values) for slot in node.data["slots"])
+    return "  ".join(line for line in node.lines if "=" in line)
