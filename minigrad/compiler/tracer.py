@@ -422,9 +422,7 @@ class _RecordingNumPy:
 
     def full(self, shape: Any, value: Any, dtype: Any = None) -> Any:
         if isinstance(value, Array):
-            out = self.empty(shape, value.dtype if dtype is None else dtype)
-            out[...] = value
-            return out
+            raise Unrecordable("a fill value from an array")
         return self._recorder.fill(
             shape, value, np.asarray(value).dtype if dtype is None else dtype
         )
