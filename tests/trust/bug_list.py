@@ -307,7 +307,7 @@ OPS = [
         "ops.reduce",
         (
             "mean: not divided",
-            "return np.true_divide(x, count if count > 0 else np.nan)",
+            "return np.true_divide(x, count_over(shape, axis, correction))",
             "return np.true_divide(x, 1.0)",
         ),
     ),

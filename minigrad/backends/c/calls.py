@@ -246,6 +246,9 @@ class Calls(Page):
         for source, begin in zip(sources, ends - 1, strict=False):
             where = back[begin : begin + source.view.size].reshape(source.view.shape)
             to = self.chosen(out, offsets(out).ravel()[where])
+            axes = [k for k, n in enumerate(source.view.shape) if n != 1]
+            if source.element().along(axes) == to.along(axes):  # it was made there
+                continue
             self.line(out, "{0}", [source], shape=source.view.shape, to=to)
 
     def chosen(self, x: Place, at: Any) -> Element:

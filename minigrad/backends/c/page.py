@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,11 @@ from ...compiler.lower import lower
 from ...compiler.memory import Memory
 from ...compiler.passes.dce import drop_unneeded
 from ...compiler.passes.in_place import make_in_place
-from ...compiler.schedule import Array, arrays_in
+from ...compiler.schedule import Array, Call, arrays_in, changed_memory, is_elementwise, makers_of
 from ...compiler.syntax import Identifiers, clean
 from ...errors import ProgramError
 from ...static.program.program import Program
-from .expressions import TYPES, cast, functions, literal
+from .expressions import TYPES, cast, functions, literal, table
 from .nests import Element, Line, Part, Place, add_line, axes_of, looped, shown, sum_text
 
 #: words that no member may have
@@ -54,6 +55,7 @@ class Page(Identifiers):
         self.op: Any = None
         self.places: dict[int, Any] = {}  # id of an Array → its Place, or what a loop saved
         self.keep: list[Any] = []  # ids stay unique while their objects live
+        self.joined: dict[Array, tuple[Array, int]] = {}  # a part → the whole, where it begins
         self.members: dict[str, list[Place]] = {"p": [], "s": [], "f": []}
         self.tables: dict[Any, tuple[Place, str]] = {}
         self.failures: list[tuple[Any, tuple[Any, ...], dict[str, Any], Any]] = []
@@ -85,9 +87,54 @@ class Page(Identifiers):
         like = array.like if like is None else like
         if like is None:
             raise Unsayable("its size is known only when it runs")
-        place = self.member(like, array.name)
-        self.put(array, place)
-        return place
+        if id(array) not in self.places:  # else it is the whole of parts that were there before it
+            place, begin = self.member(like, array.name), 0
+            if array in self.joined:
+                whole, begin = self.joined[array]
+                place = self.new(whole)
+                part = place.view.reshape(-1)[begin : begin + like.size]
+                place = place.shown(part.reshape(like.shape))
+            self.put(array, place)
+        return self.places[id(array)]  # type: ignore[no-any-return]
+
+    def join(self, items: list[Any]) -> None:
+        """Find values that are made in the memory of what they become.
+
+        What is put one behind the other is made where it will stand, and no copy is left to do.  A function works in
+        place, and so does what adds to a product, if nobody else reads its operand.
+        """
+        calls = [item for item in items if isinstance(item, Call)]
+        makers, changed = makers_of(items), changed_memory(items)
+        reads = Counter(self.schedule.fetched)
+        reads.update(a for item in items for a in item.reads())
+
+        def become(part: Array, whole: Array, begin: int) -> None:
+            free = part in makers and makers[part].into is None and part not in changed
+            fits = part.is_root and part.like is not None and part.dtype == whole.dtype
+            if free and fits and part not in self.joined and part.like.flags.c_contiguous:
+                root, first = self.joined.get(whole, (whole, 0))
+                self.joined[part] = root, first + begin
+
+        for call in reversed(calls):
+            whole = call.out
+            if not isinstance(whole, Array) or whole.like is None or not whole.is_root:
+                continue
+            if call.into is not None or whole in changed or not whole.like.flags.c_contiguous:
+                continue
+            if call.function in (np.concatenate, np.stack):
+                axis, begin = call.kwargs.get("axis", 0) % whole.ndim, 0
+                for value in call.args[0] if math.prod(whole.shape[:axis]) == 1 else ():
+                    if isinstance(value, Array):
+                        become(value, whole, begin)
+                    begin += np.size(value)
+            elif is_elementwise(call):
+                by_loop = table().has_option("loops", call.function.__name__)
+                for value in call.reads():
+                    maker = makers.get(value)
+                    product = maker is not None and maker.function in (np.matmul, np.dot)
+                    if (by_loop or product) and value.shape == whole.shape and reads[value] == 1:
+                        become(value, whole, 0)
+                        break
 
     def member(self, like: Any, wanted: str = "", section: str = "s") -> Place:
         """A member for an array."""
@@ -170,7 +217,8 @@ class Page(Identifiers):
 
     def copy(self, out: Place, source: Any) -> None:
         """``out[...] = source``, in the dtype of ``out``."""
-        if out != source:
+        source = self.place(source) if isinstance(source, Array) else source
+        if not isinstance(source, Place) or source.element() != out.element():
             self.line(out, "{0}", [source])
 
     def part(self, write: Any, reads: Any, inner: Any = ()) -> None:

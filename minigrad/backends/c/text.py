@@ -47,6 +47,7 @@ class Writer(Calls):
 
     def items(self, items: list[Any]) -> None:
         """The parts of calls, loops and branches."""
+        self.join(items)
         for item in items:
             self.op = item.op or self.op
             try:
