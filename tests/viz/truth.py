@@ -6,13 +6,13 @@ calls that were seen.
 
 from __future__ import annotations
 
-import sys
 from contextlib import contextmanager
 
 import numpy as np
 
 import minigrad as mg
 from minigrad import static
+from minigrad.static.run import kernels
 from minigrad.viz.graph.format import LONGEST_LINE, format_value, shorten
 from minigrad.viz.graph.graph import CARRIES, is_op
 from minigrad.viz.player import Player
@@ -24,9 +24,6 @@ CONTROL = ("while", "cond", "recurrent", "while_grad", "cond_grad", "recurrent_g
 @contextmanager
 def kernels_of_programs():
     """Every kernel that an Executor calls: (inputs by slot, what it gave, in order)."""
-    module = sys.modules[
-        next(c for c in calls_of(static.Executor.run) if c.__name__ == "Run").__module__
-    ]
     seen = []
 
     def values(slots):
@@ -42,20 +39,12 @@ def kernels_of_programs():
         seen.append((values(slots), values(results)))
         return results
 
-    plain, grad = module.run_kernel, module.run_grad_op
-    module.run_kernel, module.run_grad_op = kernel, rules
+    plain, grad = kernels.run_kernel, kernels.run_grad_op
+    kernels.run_kernel, kernels.run_grad_op = kernel, rules
     try:
         yield seen
     finally:
-        module.run_kernel, module.run_grad_op = plain, grad
-
-
-def calls_of(function):
-    """The globals of a function that are classes."""
-    plain = function
-    while hasattr(plain, "__wrapped__"):
-        plain = plain.__wrapped__
-    return [v for v in plain.__globals__.values() if isinstance(v, type)]
+        kernels.run_kernel, kernels.run_grad_op = plain, grad
 
 
 class Page:
