@@ -56,6 +56,8 @@ class Page(Identifiers):
         self.places: dict[int, Any] = {}  # id of an Array → its Place, or what a loop saved
         self.keep: list[Any] = []  # ids stay unique while their objects live
         self.joined: dict[Array, tuple[Array, int]] = {}  # a part → the whole, where it begins
+        used = [a for item in self.schedule.items for a in item.reads()]
+        self.reads = Counter(used + self.schedule.fetched)
         self.members: dict[str, list[Place]] = {"p": [], "s": [], "f": []}
         self.tables: dict[Any, tuple[Place, str]] = {}
         self.failures: list[tuple[Any, tuple[Any, ...], dict[str, Any], Any]] = []
@@ -105,8 +107,6 @@ class Page(Identifiers):
         """
         calls = [item for item in items if isinstance(item, Call)]
         makers, changed = makers_of(items), changed_memory(items)
-        reads = Counter(self.schedule.fetched)
-        reads.update(a for item in items for a in item.reads())
 
         def become(part: Array, whole: Array, begin: int) -> None:
             free = part in makers and makers[part].into is None and part not in changed
@@ -132,7 +132,8 @@ class Page(Identifiers):
                 for value in call.reads():
                     maker = makers.get(value)
                     product = maker is not None and maker.function in (np.matmul, np.dot)
-                    if (by_loop or product) and value.shape == whole.shape and reads[value] == 1:
+                    fits = value.shape == whole.shape and self.reads[value] == 1
+                    if (by_loop or product) and fits:
                         become(value, whole, 0)
                         break
 
