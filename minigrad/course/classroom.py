@@ -43,7 +43,7 @@ def handed_in(folder: Path, steps: Sequence[Step]) -> dict[str, dict[str, Path]]
     if not any(answers.values()):
         wanted = ", ".join(f"{name}.ipynb" for name in names[:3])
         raise CourseError(f"no notebook of the course below {folder}: {wanted} …")
-    return answers
+    return dict(sorted(answers.items()))
 
 
 def _step(path: Path, names: Sequence[str]) -> str | None:

@@ -1,7 +1,7 @@
 """A learner's notebook in a process, a folder and a copy of the package of its own.
 
-``run_all`` is for the one who checks; ``python -m minigrad.course.isolated FOLDER`` is the other
-side: it executes the one notebook of a folder there. All processes of a notebook end with it.
+``run_all`` is for the one who checks; ``python -m minigrad.course.isolated FOLDER SECONDS`` is the
+other side: it executes the one notebook of a folder there. All processes of a notebook end with it.
 
 This keeps notebooks from disturbing each other by accident or by simple tricks. It is no wall:
 what they execute has the rights of whoever starts it.
@@ -28,7 +28,8 @@ from .notebook import Notebook
 
 #: Limits of one notebook: seconds, processes, bytes of memory of each.
 SECONDS, PROCESSES, MEMORY = 300.0, 64, 8 << 30
-_RESULT, _LONGEST_RESULT = "result.json", 1_000_000
+# The other side stops its notebook in time to say what passed; we wait some seconds more for that.
+_RESULT, _LONGEST_RESULT, _GRACE = "result.json", 1_000_000, 10.0
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -83,7 +84,8 @@ async def _run(notebook: Notebook, copy: dict[Path, bytes]) -> Outcome:
         (folder / "notebook.json").write_text(json.dumps(notebook), encoding="utf-8")
         path = execute.in_front("PYTHONPATH", folder)
         environment = {**os.environ, "PYTHONPATH": path, "TMPDIR": str(folder / "tmp")}
-        stopped = await _limited(["-m", f"{__package__}.isolated", name], folder, environment)
+        command = [f"-m{__package__}.isolated", name, str(SECONDS)]
+        stopped = await _limited(command, folder, environment)
         return _result(folder / _RESULT, stopped)
 
 
@@ -107,7 +109,7 @@ _NOT_A_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 async def _limited(arguments: list[str], folder: Path, environment: dict[str, str]) -> str | None:
     """Run this Python to its end, or to a limit: then the limit, in words."""
-    end, nothing = time.monotonic() + SECONDS, asyncio.subprocess.DEVNULL
+    end, nothing = time.monotonic() + SECONDS + _GRACE, asyncio.subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *arguments,
@@ -135,10 +137,8 @@ def _family(environment: dict[str, str]) -> set[Any]:
     """The processes of a notebook: all of them were given its folder for temporary files."""
     import psutil  # type: ignore[import-untyped]  # ipykernel brings it
 
-    def is_ours(process: Any) -> bool:
-        return (process.info["environ"] or {}).get("TMPDIR") == environment["TMPDIR"]
-
-    return set(filter(is_ours, psutil.process_iter(["environ"])))
+    found, ours = psutil.process_iter(["environ"]), environment["TMPDIR"]
+    return {each for each in found if (each.info["environ"] or {}).get("TMPDIR") == ours}
 
 
 def _end(environment: dict[str, str]) -> None:
@@ -162,15 +162,18 @@ def _limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _execute(folder: Path) -> None:
+def _execute(folder: Path, seconds: float) -> None:
     """The other side: execute the notebook of a folder, and write what its checks said."""
     _limit_memory()
-    notebook: dict[str, Any] = json.loads((folder / "notebook.json").read_text(encoding="utf-8"))
-    [ran] = execute.run_all([(notebook, folder)], go_on=True)
-    failure = str(ran.failure)[:1000] if ran.failure else None
+    execute.SECONDS, given = (
+        seconds,
+        json.loads((folder / "notebook.json").read_text(encoding="utf-8")),
+    )
+    [ran] = execute.run_all([(given, folder)], go_on=True)
+    failure = ran.failure and str(ran.failure)[:1000]
     said = {"verdicts": execute.verdicts(ran.notebook), "failure": failure}
     (folder / _RESULT).write_text(json.dumps(said), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    _execute(Path(sys.argv[1]))
+    _execute(Path(sys.argv[1]), float(sys.argv[2]))
