@@ -47,7 +47,7 @@ class Code(NamedTuple):
     namespace: dict[str, Any]
     result: str = ""  # why nothing in it is recorded
     last_line: int | None = None  # that has run
-    parameters: frozenset[str] | set[str] = frozenset()
+    parameters: tuple[str, ...] = ()
 
     def line(self, node: Any) -> str:
         """The user's line of a node."""
@@ -103,7 +103,7 @@ def code_of(function: Any, namespace: Mapping[str, Any]) -> Code | None:
         return None
     muted = next((w for d in body[0].decorator_list if (w := _muting(d))), "")
     known = {**namespace, **getattr(function, "__globals__", {})}
-    names = {a.arg for a in ast.walk(body[0].args) if isinstance(a, ast.arg)}
+    names = tuple(a.arg for a in ast.walk(body[0].args) if isinstance(a, ast.arg))
     return Code(body[0].body, function.__code__.co_filename, first, known, muted, None, names)
 
 
@@ -153,16 +153,19 @@ def _inside(call: ast.Call, code: Code, tainted: set[str], path: str, depth: int
     starts = set(tainted)  # what it takes from around it, too
     if forward := getattr(type(function), "forward", None):
         owner, function, starts = function, forward, set()
-    inner = code_of(function, {**code.namespace, "self": owner})
+    inner = code_of(function, code.namespace)
     if inner is None:
         return []
+    bound = getattr(type(owner), getattr(function, "__name__", ""), None) is function
+    me = inner.parameters[0] if bound else ""  # mostly "self"
+    inner.namespace[me] = owner
     if forward and path and _mentions(call.func, tainted):  # a part of the module is the start
-        path = path.removeprefix(f"{ast.unparse(call.func)}.".partition("self.")[2])
-        starts = {f"self.{path.partition('.')[0]}"}
+        path = path.removeprefix(f"{ast.unparse(call.func)}.".partition(".")[2])
+        starts = {f"{me}.{path.partition('.')[0]}"}
     elif any(_mentions(v, tainted) for v in (*call.args, *(k.value for k in call.keywords))):
-        starts |= inner.parameters - {"self"}
+        starts |= {*inner.parameters} - {me}
     elif not forward and _mentions(call.func, tainted):
-        starts |= {"self"}
+        starts |= {me}
     return cuts(inner, starts, [_RESULT], path, depth + 1)
 
 
@@ -173,9 +176,7 @@ def _resolved(node: ast.expr | None, namespace: Mapping[str, Any]) -> Any:
     if not isinstance(node, ast.Attribute) or (at := _resolved(node.value, namespace)) is None:
         return None
     held = {**getattr(at, "__dict__", {}), **getattr(at, "_modules", {})}
-    if node.attr in held:
-        return held[node.attr]
-    return inspect.getattr_static(type(at), node.attr, None)
+    return held.get(node.attr, inspect.getattr_static(type(at), node.attr, None))
 
 
 def _cut_at(node: ast.AST, tainted: set[str], line: str) -> Iterator[Cut]:
@@ -236,8 +237,8 @@ def _statements(body: Iterable[ast.AST], muted: str) -> Iterator[Statement]:
                 yield Statement(value, _bases([target]), muted)
             case ast.Return(ast.expr() as value):
                 yield Statement(value, {_RESULT}, muted)
-            case ast.Expr(ast.Call(ast.Attribute(subject, _)) as value):
-                yield Statement(value, _bases([subject]), muted)  # outs.append(h), h.add_(w)
+            case ast.Expr(ast.Call(ast.Attribute(ast.Attribute(at, "data") | at)) as value):
+                yield Statement(value, _bases([at]), muted)  # outs.append(h), h.data.copy_(w)
 
 
 def _bases(targets: Iterable[ast.expr]) -> set[str]:
