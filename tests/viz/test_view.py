@@ -187,3 +187,10 @@ def test_all_parts_of_a_shared_gradient_fold_into_one_line_with_their_number():
 
 def test_an_empty_graph_has_nothing_to_open():
     assert View(Graph()).folds() == {}
+
+
+def test_a_folded_picture_that_is_drawn_again_opens_as_before():
+    picture = draw(loop(300)[0])
+    again = draw(picture)
+    assert picture.view.folds() and again.view.index() == picture.view.index()
+    assert len(draw(picture, detail="full").graph.nodes) == len(picture.view.whole.nodes)

@@ -27,10 +27,9 @@ def graph_behind(x: Any, detail: str, values: bool | str, names: Names) -> Graph
     program = getattr(thing, "program", thing)  # a variable or a block stands for the program
     several = list(x) if isinstance(x, (list, tuple)) else [x]
     at = values_in(scope)
-    if isinstance(x, Graph):
-        return x
-    if isinstance(getattr(x, "graph", None), Graph):
-        return x.graph  # type: ignore[no-any-return]
+    whole = getattr(getattr(x, "view", x), "whole", x)  # of a Picture
+    if isinstance(whole, Graph):
+        return whole
     if isinstance(x, BaseException):
         return of_error(x, names)
     if isinstance(x, watch):
