@@ -388,7 +388,7 @@ def _exported(torch: Any, function: Any, examples: tuple[Any, ...]) -> Any:
         except Exception as error:
             first = next(filter(None, str(error).splitlines()), type(error).__name__)
             what = f"torch.export cannot write this function down: {first}"
-            advice = "no branch on values and no .item() inside; torch.where chooses by values"
+            advice = "model(x) must run; inside it, no .item(), and torch.where in place of an if"
             raise refusal(what, advice, ProgramError) from error
     return exported
 

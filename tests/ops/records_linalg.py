@@ -126,6 +126,9 @@ record(
     [
         fails(ShapeError, "one letter per axis", np.ones((2, 3)), subscripts="ijk->i"),
         fails(ShapeError, "is not possible", np.ones(2), subscripts="i->j"),
+        fails(
+            ShapeError, "a letter stands for one size", np.ones(2), np.ones(3), subscripts="i,i->"
+        ),
     ],
     holomorphic=True,
 )

@@ -212,6 +212,13 @@ def test_a_branch_on_a_value_is_refused():
         static.from_torch(function, torch.ones(3))
 
 
+def test_examples_that_the_model_does_not_take_are_told_apart_from_branches():
+    with pytest.raises(
+        ProgramError, match=r"missing a required argument.*\n.*\n.*model\(x\) must run"
+    ):
+        static.from_torch(nn.Linear(3, 2))
+
+
 def test_what_is_not_torchs_is_refused():
     with pytest.raises(ProgramError, match="takes a module or a function"):
         static.from_torch(3, torch.ones(2))
