@@ -162,6 +162,13 @@ WRONG = {
     ],
 }
 
+
+def new_objects_on_the_way_back(x):
+    Exp()(Square()(Exp()(x)))
+    x.grad = Exp().backward(Square().backward(Exp().backward(1.0)))
+    return x.grad
+
+
 NAMED = {
     "2a": [
         ((OwnSlope, Variable), "backward returns its own slope and forgets gy"),
@@ -174,6 +181,7 @@ NAMED = {
         ((by_formula, Variable, Exp, Square), "the gradient is measured or written as a formula"),
         ((walked_forward, Variable, Exp, Square), "backward runs in the order of forward"),
         ((seeded_with_the_box, Variable, Exp, Square), "the first backward gets the box y"),
+        ((new_objects_on_the_way_back, Variable, Exp, Square), "backward is called on new objects"),
     ],
     "2c": [((who_should_have_come,), "the answer is the letter that should have come")],
 }

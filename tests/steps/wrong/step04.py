@@ -160,6 +160,10 @@ def raised(thing):
     return "a leaf: call backward() on a result" if thing.creator is None else None
 
 
+def what_backward_returns(f, value):
+    return f(Variable(np.array(value))).backward()
+
+
 NAMED = {
     "4a": [
         ((recursive, Variable, Square, Exp), "the function calls itself"),
@@ -168,6 +172,7 @@ NAMED = {
     ],
     "4b": [
         ((the_value, square, exp), "the value of f is returned"),
+        ((what_backward_returns, square, exp), "x.grad is not returned, or never written"),
         ((of_the_result, square, exp), "the gradient of the result is returned"),
         ((by_central_difference, square, exp), "f runs twice, to measure it"),
         ((of_the_box_alone, square, exp), "backward() is called on the box that you made"),

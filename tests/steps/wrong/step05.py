@@ -175,6 +175,11 @@ WRONG = {
     ],
 }
 
+
+def what_backward_returns(x, functions):
+    return [f(x).backward() for f in functions]
+
+
 NAMED = {
     "5a": [
         (((SubLikeAdd, Div), Variable), "Sub hands on gy twice"),
@@ -187,6 +192,10 @@ NAMED = {
         ((never_cleared, Variable), "x is not cleared before the first walk"),
         ((cleared_once, Variable), "x is cleared once"),
         ((measured, Variable), "the slopes are measured"),
+        (
+            (what_backward_returns, Variable),
+            "backward() is never called, or what it returns is kept",
+        ),
     ],
     "5e": [
         ((in_place, Variable), "+= writes into an array that others hold"),

@@ -106,6 +106,12 @@ def reference_not_called(y):
     y.backward(retain_grad=True)
 
 
+def functions_told_to_clear(y):
+    for f in _step.functions_behind(y):
+        f.cleargrad()
+    y.backward(retain_grad=True)
+
+
 WRONG = {
     "7a": [(strong,), (bare,), (both_weak,)],
     "7b": [
@@ -124,5 +130,8 @@ WRONG = {
 
 NAMED = {
     "7b": [((an_attribute_called_name, Config), "Config.name is read")],
-    "7c": [((reference_not_called, Variable, square), "the weak reference is not called")],
+    "7c": [
+        ((each, Variable, square), "a function is told to clear, or a weak reference")
+        for each in (reference_not_called, functions_told_to_clear)
+    ],
 }

@@ -118,8 +118,14 @@ def compared_from_the_left(array, shape):
 
 
 NAMED = {
-    "9b": [((keeps_the_axis, Variable, gradcheck), "the summed axes stay")],
-    "9e": [((compared_from_the_left, Variable), "the sizes are compared from the left")],
+    "9b": [
+        ((keeps_the_axis, Variable, gradcheck), "the summed axes stay"),
+        ((np.mean, Variable, gradcheck), "np.mean gets a box"),
+    ],
+    "9e": [
+        ((compared_from_the_left, Variable), "the sizes are compared from the left"),
+        ((np.reshape, Variable), "the axes in front are not summed: reshape alone adds nothing"),
+    ],
     "9c": [((brackets_without_a_comma, Variable), "(o) is a number in brackets")],
 }
 
