@@ -336,9 +336,12 @@ class Writer(Identifiers):
         return f"for {', '.join(targets)} in zip({', '.join(sources)}, strict=True):"
 
     def unpacked(self, pairs: list[Any], saved: list[Array]) -> str:
-        """The names that what a step saved has here."""
-        here = {value: self.name(local) for value, local in pairs}
-        return f"({listed(here.get(v, '_') for v in saved)})" if pairs else "_"
+        """The names that what a step saved has here: several for what was saved several times."""
+        here: dict[Array, list[str]] = {}
+        for value, local in pairs:
+            here.setdefault(value, []).append(self.name(local))
+        names = [here[v].pop() if here.get(v) else "_" for v in saved]
+        return f"({listed(names)})" if pairs else "_"
 
     def stacked(self, value: Array, stack: Array, target: str, backward: bool) -> str:
         """The values of all steps as one array; none gives an empty one."""

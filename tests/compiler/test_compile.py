@@ -756,6 +756,23 @@ def test_the_source_of_a_step_is_forgotten_with_it():
     assert not any("minigrad compiled" in name for name in set(linecache.cache) - before)
 
 
+@pytest.mark.parametrize("pred", [True, False])
+def test_a_value_and_its_copy_that_a_branch_saves_both_reach_its_backward(pred):
+    program = static.Program()
+    with static.program_guard(program):
+        w = static.parameter("w", np.array([0.5, 0.8]))
+
+        def with_a_copy():
+            made = mg.exp(w)
+            return made * mg.assign(made) * w
+
+        loss = static.cond(static.data("pred", [], "bool"), with_a_copy, lambda: w * w).sum()
+        static.append_backward(loss)
+    (expected,) = static.Executor().run(program, {"pred": pred}, ["w@GRAD"])
+    (found,) = static.compile(program, fetch=["w@GRAD"])({"pred": pred})
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_design_has_the_passes_in_order_and_says_which_need_exact_to_be_false():
     table = DESIGN.read_text(encoding="utf-8").partition("## The compiler's passes")[2]
     conditions = {}

@@ -42,12 +42,9 @@ def _drop_copies(
         source = _copied(item, makers, changed, same) if isinstance(item, Call) else None
         if source is None or not changed.isdisjoint((*source.roots, *item.out.roots)):
             continue
-        if (
-            holder is None
-        ):  # views of memory that stays are made once, those of what is fed in every run
+        stays = item.out in leaves and source not in makers
+        if holder is None:  # views of memory that stays are made once, of what is fed in every run
             stays = item.out in viewed
-        else:
-            stays = item.out in leaves and source not in makers
         if not stays:
             same[item.out] = source
             copies.add(item)
