@@ -128,11 +128,16 @@ def a_leaf_each_time(v):
     return "".join(f"{name} of a leaf" for name in names(v))
 
 
+def without_an_end(v):
+    return f"{type(v.creator).__name__} of {without_an_end(v.creator.input)}"
+
+
 NAMED = {
     "3a": [((counts_boxes, Variable, Square), "boxes are counted")],
     "3b": [
         ((leaf_forgotten, Variable, Square, Exp), "the leaf at the end is not named"),
         ((printed, Variable, Square, Exp), "the text is printed"),
+        ((without_an_end, Variable, Square, Exp), "a leaf is asked for its creator, too"),
         ((a_leaf_each_time, Variable, Square, Exp), 'every name ends in " of a leaf"'),
     ],
     "3c": [((twice_new, Square), "Square() stands there twice")],

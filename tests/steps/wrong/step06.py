@@ -171,6 +171,12 @@ WRONG = {
     ],
 }
 
+
+def one_square_too_many(x):
+    a = square(x)
+    return a + square(a)
+
+
 NAMED = {
     "6a": [
         ((first_input_only, Variable, square), "only the first input is followed"),
@@ -188,6 +194,7 @@ NAMED = {
     ],
     "6c": [
         ((twice_a_leaf, Variable), "a leaf is used twice"),
+        ((one_square_too_many, Variable), "there is one function more than needed"),
         ((nothing_computed, Variable), "x itself is returned"),
         ((two_squares, Variable), "square(x) is computed twice"),
     ],

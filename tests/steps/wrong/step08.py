@@ -92,6 +92,11 @@ def one(x):
     return 1 - 2 / (exp(2 * x) + 1)
 
 
+def two_without_brackets(x):
+    up, down = exp(x), exp(-x)
+    return up - down / up + down
+
+
 def without_brackets(x):
     e = exp(2 * x)
     return 1 - 2 / e + 1
@@ -196,6 +201,10 @@ NAMED = {
     + [
         (((first, exp_of_a_box, one), Variable, functions_behind), "np.exp is called on a box"),
         (((first, two, without_brackets), Variable, functions_behind), "brackets are missing"),
+        (
+            ((first, two_without_brackets, one), Variable, functions_behind),
+            "all brackets are missing",
+        ),
     ],
 }
 
