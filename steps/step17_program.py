@@ -688,6 +688,6 @@ def append_backward(loss, parameter_list=None):
 # | concept | in the package |
 # |---|---|
 # | Program, Block, Op, Variable | `minigrad.static.program.program:Program` |
-# | make_grad_op | `minigrad.static.backward.grad_ops:make_grad_ops` |
+# | make_grad_op | `minigrad.static.backward.grad_ops:grad_ops_of` |
 # | append_backward | `minigrad.static.backward.append_backward:append_backward` |
 # | run | `minigrad.static.run.executor:Executor` |

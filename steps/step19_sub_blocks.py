@@ -1019,5 +1019,5 @@ def run_steps_grad(op, scope, blocks):
 # |---|---|
 # | `while` | `minigrad.static:while_loop` |
 # | `if_else` | `minigrad.static:cond` |
-# | the grad op that holds grad blocks | `minigrad.static.backward.grad_ops:control_grad_op` |
+# | the grad op that holds grad blocks | `minigrad.static.backward.grad_ops:grad_ops_of` |
 # | scopes with a parent | `minigrad.static.run.executor:Scope` |

@@ -75,10 +75,10 @@ class Recorder:
             self.ignores = ()
 
     def check(self, condition: Array) -> bool:
-        """What a kernel is told when it asks whether an Array is true: kernels raise an error where it is not."""
+        """What a kernel of ours is told when it asks whether an Array is true: it raises an error where it is not."""
         primitive, args, attrs = self.running
-        if condition.size != 1:
-            raise Unrecordable("a decision on values")
+        if condition.size != 1 or is_users(primitive, args):
+            raise Unrecordable("a kernel looks at a value")
         call = Call("check", primitive.kernel, (condition, args, attrs), path=primitive.type)
         call.op = self.op
         self.calls.append(call)

@@ -545,8 +545,8 @@ COMPILED = [
         "compiler.memory",
         (
             "what is filled once and changed later is taken for a constant",
-            'item.kind == "fill" and id(item.out) not in changed',
-            'item.kind == "fill"',
+            "changed = changed_memory(items)\n    known: set[Array] = set()",
+            "changed: set[Array] = set()\n    known: set[Array] = set()",
         ),
     ),
     *bugs(

@@ -18,6 +18,7 @@ from minigrad.errors import ProgramError, ProgramFormatError
 from minigrad.nn import storage
 from minigrad.nn.module import StateError
 from minigrad.static.run import interpreter as run_module
+from minigrad.static.run import kernels
 from minigrad.static.text import json as loader
 from minigrad.static.text import syntax as parser
 from tests.work import calls
@@ -264,7 +265,7 @@ def test_where_memory_ends_the_error_is_ours(monkeypatch):
         raise MemoryError
 
     program = mg.trace(lambda x: mg.sin(x), np.ones(2))
-    monkeypatch.setattr(run_module, "run_kernel", no_memory)
+    monkeypatch.setattr(kernels, "run_kernel", no_memory)
     for _ in range(2):
         with pytest.raises(ProgramError, match=r"repair: smaller|MemoryError"):
             static.Executor().run(program, {"x0": np.ones(2)}, program.outputs)

@@ -11,7 +11,7 @@ from ...compiler.schedule import Array, Call
 from ..replay import index_arrays
 from .expressions import TYPES, expression, literal, neutral, table
 from .nests import LONGEST_ROW, Element, Place, axes_of, looped, shown
-from .page import Page, Unsayable
+from .page import PRODUCTS, Page, Unsayable
 
 #: functions and kernels of the table beside the ufuncs
 NAMED = {"np.where": "where", "np.clip": "clip", "np.round": "rint", "erf": "erf", "gelu": "gelu"}
@@ -37,7 +37,7 @@ class Calls(Page):
         owner = getattr(function, "__self__", None)
         if call.kind in ("view", "fill", "check"):
             getattr(self, call.kind)(call)
-        elif function is np.matmul or function is np.dot:
+        elif function in PRODUCTS:
             self.product(call)
         elif isinstance(owner, np.ufunc):
             getattr(self, function.__name__)(owner, call)

@@ -29,6 +29,7 @@ RESERVED = (
 MACROS = re.compile(
     r"(U?INT|FP_|M_|MATH_|HUGE|NAN|INFINITY|PTRDIFF|SIZE|SIG|WCHAR|WINT)[A-Z0-9_]*|\w+_t|numpy_\w+"
 )
+PRODUCTS = (np.matmul, np.dot)
 TABLE = 1 << 16  #: elements of a table of known numbers
 
 
@@ -89,53 +90,50 @@ class Page(Identifiers):
         like = array.like if like is None else like
         if like is None:
             raise Unsayable("its size is known only when it runs")
-        if id(array) not in self.places:  # else it is the whole of parts that were there before it
-            place, begin = self.member(like, array.name), 0
+        if id(array) not in self.places:  # else parts of it were made before
             if array in self.joined:
                 whole, begin = self.joined[array]
                 place = self.new(whole)
                 part = place.view.reshape(-1)[begin : begin + like.size]
-                place = place.shown(part.reshape(like.shape))
-            self.put(array, place)
+                self.put(array, place.shown(part.reshape(like.shape)))
+            else:
+                self.put(array, self.member(like, array.name))
         return self.places[id(array)]  # type: ignore[no-any-return]
 
     def join(self, items: list[Any]) -> None:
-        """Find values that are made in the memory of what they become.
-
-        What is put one behind the other is made where it will stand, and no copy is left to do.  A function works in
-        place, and so does what adds to a product, if nobody else reads its operand.
-        """
-        calls = [item for item in items if isinstance(item, Call)]
+        """Let values be made in the memory of what they become, where nothing else may lie there."""
         makers, changed = makers_of(items), changed_memory(items)
 
-        def become(part: Array, whole: Array, begin: int) -> None:
-            free = part in makers and makers[part].into is None and part not in changed
-            fits = part.is_root and part.like is not None and part.dtype == whole.dtype
-            if free and fits and part not in self.joined and part.like.flags.c_contiguous:
-                root, first = self.joined.get(whole, (whole, 0))
-                self.joined[part] = root, first + begin
+        def free(array: Any) -> bool:
+            known = isinstance(array, Array) and array in makers and array.like is not None
+            fits = known and array.is_root and array.like.flags.c_contiguous
+            return fits and makers[array].into is None and array not in changed
 
-        for call in reversed(calls):
-            whole = call.out
-            if not isinstance(whole, Array) or whole.like is None or not whole.is_root:
-                continue
-            if call.into is not None or whole in changed or not whole.like.flags.c_contiguous:
-                continue
-            if call.function in (np.concatenate, np.stack):
-                axis, begin = call.kwargs.get("axis", 0) % whole.ndim, 0
-                for value in call.args[0] if math.prod(whole.shape[:axis]) == 1 else ():
-                    if isinstance(value, Array):
-                        become(value, whole, begin)
-                    begin += np.size(value)
-            elif is_elementwise(call):
-                by_loop = table().has_option("loops", call.function.__name__)
-                for value in call.reads():
-                    maker = makers.get(value)
-                    product = maker is not None and maker.function in (np.matmul, np.dot)
-                    fits = value.shape == whole.shape and self.reads[value] == 1
-                    if (by_loop or product) and fits:
-                        become(value, whole, 0)
-                        break
+        for call in reversed([item for item in items if free(getattr(item, "out", None))]):
+            root, first = self.joined.get(call.out, (call.out, 0))
+            for part, begin in self.becoming(call, makers):
+                lasts = self.reads[part] == 1 or root is call.out  # nothing is written over it
+                if lasts and free(part) and part.dtype == call.out.dtype:
+                    self.joined.setdefault(part, (root, first + begin))
+
+    def becoming(self, call: Call, makers: dict[Array, Call]) -> list[tuple[Array, int]]:
+        """The operands that become a part of a call's result, and where in it they begin.
+
+        What is put one behind the other is made where it will stand, so no copy is left to do.  A function works in
+        place, and so does what adds to a product, on an operand that nobody else reads.
+        """
+        if call.function in (np.concatenate, np.stack):
+            parts, whole, axis = call.args[0], call.out.shape, call.kwargs.get("axis", 0)
+            if not isinstance(parts, list | tuple) or math.prod(whole[: axis % len(whole)]) != 1:
+                return []
+            begins = np.cumsum([0, *(getattr(a, "size", 1) for a in parts)]).tolist()
+            return [(a, k) for a, k in zip(parts, begins, strict=False) if isinstance(a, Array)]
+        if not is_elementwise(call):
+            return []
+        alone = [a for a in call.reads() if self.reads[a] == 1 and a.shape == call.out.shape]
+        if not table().has_option("loops", call.function.__name__):
+            alone = [a for a in alone if a in makers and makers[a].function in PRODUCTS]
+        return [(a, 0) for a in alone[:1]]
 
     def member(self, like: Any, wanted: str = "", section: str = "s") -> Place:
         """A member for an array."""
