@@ -103,10 +103,10 @@ def accumulate(x, gx):
 #     return Sub()(other, self)
 # ```
 #
-# The other operators are made the same way. The class is folded below. Two more things in it are new. For the reader,
-# a variable has a `name`, and a text that `print` shows. And `backward` clears what an earlier walk
-# left in between, which was exercise 7c. (It leaves out the first function, whose output is the result
-# itself, with the seed.)
+# The other operators are made the same way. The class is folded below. Two more things in it are
+# new. A variable has a `name`, and `print` shows what is in it. And `backward` clears what an
+# earlier walk left in between, which was exercise 7c. (It leaves out the first function, whose
+# output is the result itself, with the seed.)
 #
 # ```python
 # for f in functions[1:]:
