@@ -362,9 +362,8 @@ def from_torch(function: Any, *examples: Any) -> Program:
     torch = sys.modules.get("torch")
     if torch is None or not (isinstance(function, torch.nn.Module) or callable(function)):
         what = f"from_torch takes a module or a function of PyTorch, not {describe(function)}"
-        raise refusal(
-            what, "static.from_torch(model, x); mg.trace(function, x) takes ours", ProgramError
-        )
+        advice = "static.from_torch(model, x); mg.trace(function, x) takes ours"
+        raise refusal(what, advice, ProgramError)
     if bad := [x for x in examples if not isinstance(x, torch.Tensor)]:
         what = f"the examples of from_torch are Tensors of PyTorch, not {describe(bad[0])}"
         raise refusal(what, "torch.ones(2, 3), or close over it: lambda x: f(x, 2)", ProgramError)
@@ -404,13 +403,13 @@ def _quiet() -> Iterator[None]:
 def _called(torch: Any, function: Any) -> Any:
     """A function as a module that holds the modules and leaves that the function uses, by their names."""
 
-    class Called(torch.nn.Module):  # type: ignore[misc]
-        def forward(self, *args: Any) -> Any:
-            return function(*args)
+    def forward(*args: Any) -> Any:
+        return function(*args)
 
-    called = Called()
-    called.train()
-    with contextlib.suppress(TypeError):
+    called = torch.nn.Module()
+    called.forward = forward
+    with contextlib.suppress(TypeError, ValueError):  # of functions that are not Python's
+        forward.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
         used = inspect.getclosurevars(inspect.unwrap(function))
         held = {**used.globals, **used.nonlocals}
         held |= {"self": function.__self__} if hasattr(function, "__self__") else {}

@@ -201,7 +201,8 @@ class Case:
         graph = self.graph(output)
         if place := graph.place(x):
             return self._on_path(x, name, graph, place)
-        if x.grad is not None and any("CheckpointFunction" in n.name() for n in graph.all):
+        checkpointed = any("CheckpointFunction" in n.name() for n in graph.all)
+        if checkpointed and x.is_leaf and x.grad is not None:
             held = "(checkpoint(…, use_reentrant=True) holds its paths: they are made in backward)"
             return Explanation(name, x.grad).remark(held)
         return self._off_path(x, name, graph)
