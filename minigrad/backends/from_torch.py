@@ -32,6 +32,7 @@ from ..static.program.variable import Variable
 _names = ConfigParser()
 _names.read(Path(__file__).with_name("aten.ini"), encoding="utf-8")
 _REDUCTIONS = ("none", "mean", "sum")
+_DROPS = "a probability: model.eval() turns it off"
 
 TABLE: dict[str, Callable[..., Any]] = {
     name: getattr(mg, to)
@@ -60,6 +61,11 @@ TABLE |= {name: _along(getattr(mg, to)) for name, to in _names["along"].items()}
 
 def _scaled(x: Any, alpha: float) -> Any:
     return x if alpha == 1 else x * alpha
+
+
+def _lacks(asked, what):
+    if asked:
+        raise NotImplementedError(what)
 
 
 #: operations that are one expression here: what each takes, and what it is
@@ -95,7 +101,7 @@ TABLE |= {
     "_to_copy": lambda x, *, dtype=None, **where: x if dtype is None else mg.astype(x, dtype),
     "full_like": lambda x, value, **how: np.full(x.shape, value, how.get("dtype") or x.dtype),
     "copy": lambda x, y, non_blocking=False: mg.broadcast_to(y, shape=tuple(x.shape)),
-    "native_dropout": lambda x, p, train: (mg.dropout(x, p=p) if train else x, None),
+    "native_dropout": lambda x, p, train: (x, _lacks(p * train, _DROPS)),
     "mse_loss": lambda x, y, reduction=1: mg.mse(x, y, reduction=_REDUCTIONS[reduction]),
 }
 
@@ -163,8 +169,8 @@ def linear(x, w, b=None):
 def scaled_dot_product_attention(
     q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False
 ):
-    if enable_gqa:
-        raise NotImplementedError("enable_gqa=True")
+    _lacks(enable_gqa, "enable_gqa=True")
+    _lacks(dropout_p, _DROPS)
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     scores = mg.matmul(q, mg.swapaxes(k, axis1=-1, axis2=-2)) * scale
     if is_causal:
@@ -173,8 +179,7 @@ def scaled_dot_product_attention(
         scores = mg.where(attn_mask, scores, -np.inf)
     elif attn_mask is not None:
         scores = scores + attn_mask
-    shares = mg.softmax(scores, axis=-1)
-    return mg.matmul(mg.dropout(shares, p=dropout_p) if dropout_p else shares, v)
+    return mg.matmul(mg.softmax(scores, axis=-1), v)
 
 
 # -- shapes
@@ -229,8 +234,7 @@ def gather(x, dim, index, *, sparse_grad=False):
 @op
 def constant_pad_nd(x, pad, value=0.0):
     pairs = [(pad[k], pad[k + 1]) for k in range(0, len(pad), 2)][::-1]
-    if any(n < 0 for pair in pairs for n in pair):
-        raise NotImplementedError("negative padding")
+    _lacks(any(n < 0 for pair in pairs for n in pair), "negative padding")
     return mg.pad(x, pad_width=[(0, 0)] * (len(x.shape) - len(pairs)) + pairs, value=value)
 
 
@@ -266,8 +270,7 @@ def _windows(kernel_size: Any, stride: Any, padding: Any) -> dict[str, Any]:
 
 @op
 def max_pool2d_with_indices(x, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False):
-    if ceil_mode or _pair(dilation) not in (1, (1, 1)):
-        raise NotImplementedError("ceil_mode or dilation")
+    _lacks(ceil_mode or _pair(dilation) not in (1, (1, 1)), "ceil_mode or dilation")
     return mg.max_pool2d(x, **_windows(kernel_size, stride, padding)), None
 
 
@@ -280,8 +283,7 @@ def avg_pool2d(x, kernel_size, stride=(), padding=0, ceil_mode=False, borders=Tr
 
 @op
 def _adaptive_avg_pool2d(x, output_size):
-    if any(x.shape[k - 2] % n for k, n in enumerate(output_size)):
-        raise NotImplementedError("parts of several sizes")
+    _lacks(any(x.shape[k - 2] % n for k, n in enumerate(output_size)), "parts of several sizes")
     kernel = tuple(x.shape[k - 2] // n for k, n in enumerate(output_size))
     return mg.avg_pool2d(x, kernel_size=kernel)
 
@@ -559,8 +561,8 @@ def _dtype(dtype: Any) -> str:
 
 
 def _users_line(node: Any) -> str:
-    """The last line of the trace that is not torch's own."""
+    """The last line of the trace that is neither torch's nor ours: none in functions outside of a module."""
     home = sys.modules["torch"].__path__[0]
     lines = re.findall(r'File "(.*)", line (\d+).*\n\s*(.*)', node.meta.get("stack_trace") or "")
-    own = [line for line in lines if home not in line[0]]
+    own = [line for line in lines if home not in line[0] and line[0] != __file__]
     return ", at {}:{}: {}".format(Path(own[-1][0]).name, *own[-1][1:]) if own else ""

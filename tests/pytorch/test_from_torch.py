@@ -204,6 +204,23 @@ def test_options_without_a_counterpart_are_named():
         static.from_torch(nn.MaxPool2d(2, ceil_mode=True), torch.ones(1, 1, 5, 5))
 
 
+def test_dropout_in_training_is_refused_with_what_turns_it_off():
+    layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+    for function in (layer, lambda x: F.dropout(x, 0.5)):
+        with pytest.raises(ProgramError, match=r"with a probability: model\.eval\(\)") as error:
+            static.from_torch(function, torch.ones(1, 3, 4))
+        assert "from_torch.py" not in str(error.value).replace("test_from_torch.py", "")
+
+
+def test_feeds_are_called_as_the_arguments_of_a_function():
+    layer = nn.Linear(3, 1)
+    program = static.from_torch(
+        lambda x, y: F.mse_loss(layer(x), y), torch.ones(2, 3), torch.ones(2, 1)
+    )
+    assert program.inputs == ["x", "y"]
+    assert static.from_torch(torch.add, torch.ones(2), torch.ones(2)).inputs == ["args_0", "args_1"]
+
+
 def test_a_branch_on_a_value_is_refused():
     def function(x):
         return x if x.sum() > 0 else -x
