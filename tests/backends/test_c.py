@@ -233,6 +233,17 @@ def test_a_program_that_sorts_is_a_numpy_step_and_says_so():
     assert "sort cannot be said in C" in refused(static.to_c, program, {"x": (2, 3)}, loss)
 
 
+def test_a_program_that_adds_up_very_many_values_is_a_numpy_step_and_says_so():
+    program = static.Program()
+    with static.program_guard(program):
+        w = static.parameter("w", [1.0, 2.0])
+        y = mg.tanh(w * 2.0)
+        y.block.append_op("sum", {"x": [y.name] * 1_100}, {"out": ["total"]})
+    step = static.compile(program, fetch="total", backend="c")
+    np.testing.assert_allclose(step(), static.Executor().run(program, {}, ["total"])[0])
+    assert step.history[0].startswith("in NumPy, which is faster: sum cannot be said in C")
+
+
 def test_a_few_calls_of_numpy_stay_calls_of_numpy_and_the_step_says_so(monkeypatch):
     monkeypatch.setattr(c_step, "FEWEST", 3)
     one, four = (built(lambda x, w: mg.tanh(x)), built(lambda x, w: mg.tanh(mg.exp(x * w) - 2.0)))
