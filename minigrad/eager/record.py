@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import RuleError, describe, refusal
+from ..errors import RuleError, describe, op_error, refusal
 from ..ops.shape import sum_to, unbroadcast
 from ..primitives.arguments import REQUIRED, Args, Attrs, ByName, Function, Value, frozen  # noqa: F401
 from ..primitives.dispatch import EAGER, FIRST_CALL, check_finite, refused  # noqa: F401
@@ -95,11 +95,13 @@ def apply_source(p: Primitive) -> Iterator[str]:
             yield f"e{k} = [v._node if isinstance(v, Tensor) else None for v in x{k}]"
         else:
             yield f"if x{k}.__class__ is Tensor: d{k} = x{k}._data; e{k} = x{k}._node"
-            yield f"elif x{k}.__class__ is ndarray or x{k}.__class__ is float: d{k} = x{k}; e{k} = None"
+            as_it_is = f" or x{k}.__class__ is float" if len(p.inputs) > 1 else ""
+            yield f"elif x{k}.__class__ is ndarray{as_it_is}: d{k} = x{k}; e{k} = None"
             yield f"elif isinstance(x{k}, Tensor): d{k} = x{k}._data; e{k} = x{k}._node"
             yield f"elif isinstance(x{k}, Value): return other_engine({call})"
             yield f"elif x{k} is REQUIRED: raise primitive.call_error({k})"
-            yield f"else: d{k} = plain(x{k}); e{k} = None"
+            turned = "plain" if as_it_is else "as_array"
+            yield f"else: d{k} = {turned}(x{k}, primitive, {k}); e{k} = None"
     arrays = [f"{_star(p, k)}d{k}" for k in range(len(p.inputs))]
     arrays += [f"{name}=a{k}" if p.list_input else f"a{k}" for k, name in enumerate(p.attrs)]
     yield f"try: out = _kernel({', '.join(arrays)})"
@@ -420,16 +422,19 @@ def owned(values: Any, arrays: list[Any]) -> list[Any]:
     return [d if isinstance(x, Tensor) and not x._exposed else own(d) for x, d in pairs]
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any, primitive: Primitive, k: int) -> Any:
     """A number as it is (it takes on the other operand's dtype), anything else as an array."""
-    if isinstance(value, AS_IT_IS):
-        return value
+    return value if isinstance(value, AS_IT_IS) else as_array(value, primitive, k)
+
+
+def as_array(value: Any, primitive: Primitive, k: int) -> Any:
+    """What a kernel computes with, of its k-th input: none turns lists into arrays itself."""
     if isinstance(value, np.ma.MaskedArray):
         raise masked(value)
     try:
         return np.asarray(value)
-    except ValueError:
-        return value  # the kernel will refuse it, and then the message names the op
+    except ValueError as error:
+        raise op_error(primitive.type, [primitive.inputs[k]], [value], {}, error) from error
 
 
 def an_array(primitive: Primitive, out: Any) -> Any:

@@ -27,7 +27,7 @@ def relu(x):
 
 
 relu.grad(x=lambda out, out_grad: out_grad * (out != 0))  # a NaN lets it through
-relu.primitive.formula(x="g * (out > 0)")
+relu.formula(x="g * (out > 0)")
 
 
 @primitive
@@ -133,8 +133,9 @@ def erf(x):
     return erf_of_array(x)
 
 
-erf.grad(x=lambda x, out_grad: out_grad * exp(-x * x) * (2 / math.sqrt(math.pi)))
-erf.primitive.formula(x="2 * g * exp(-x ** 2) / sqrt(pi)")
+erf.grad(x=lambda x, out_grad: out_grad * exp(-x * x) * (2 / math.sqrt(math.pi))).formula(
+    x="2 * g * exp(-x ** 2) / sqrt(pi)"
+)
 
 
 @primitive
@@ -150,8 +151,7 @@ def gelu(x):
 
 gelu.grad(
     x=lambda x, out_grad: out_grad * (0.5 + 0.5 * erf(x * ROOT_HALF) + x * exp(-0.5 * x * x) * PEAK)
-)
-gelu.primitive.formula(x="g * (Phi(x) + x * phi(x))")
+).formula(x="g * (Phi(x) + x * phi(x))")
 
 
 # -- the error function on arrays, which NumPy does not have --------------------------------
@@ -164,7 +164,6 @@ _STEPS, _LAST, _ORDER = 128, 6, 6
 
 def erf_of_array(x):
     """erf, elementwise; NaN stays NaN."""
-    x = np.asarray(x)
     x = x.astype(np.result_type(x, np.float16), copy=False)
     if x.dtype.kind not in "f":
         raise TypeError(f"erf is defined here for real numbers, not {x.dtype}")

@@ -159,8 +159,7 @@ def maximum(x, y):
 maximum.grad(
     x=lambda x, y, out_grad: out_grad * tie_weight(x, y),
     y=lambda x, y, out_grad: out_grad * tie_weight(y, x),
-)
-maximum.primitive.formula(x="g * ((x > y) + (x == y) / 2)", y="g * ((y > x) + (x == y) / 2)")
+).formula(x="g * ((x > y) + (x == y) / 2)", y="g * ((y > x) + (x == y) / 2)")
 
 
 @elementwise
@@ -177,8 +176,7 @@ def minimum(x, y):
 minimum.grad(
     x=lambda x, y, out_grad: out_grad * tie_weight(y, x),
     y=lambda x, y, out_grad: out_grad * tie_weight(x, y),
-)
-minimum.primitive.formula(x="g * ((x < y) + (x == y) / 2)", y="g * ((y < x) + (x == y) / 2)")
+).formula(x="g * ((x < y) + (x == y) / 2)", y="g * ((y < x) + (x == y) / 2)")
 
 
 @elementwise
@@ -212,8 +210,9 @@ def clip_by_numbers(x, *, min=None, max=None):
     return np.clip(x, min, max)
 
 
-clip_by_numbers.grad(x=lambda x, out, out_grad: out_grad * equal(x, out))
-clip_by_numbers.primitive.formula(x="g * (min <= x) * (x <= max)")
+clip_by_numbers.grad(x=lambda x, out, out_grad: out_grad * equal(x, out)).formula(
+    x="g * (min <= x) * (x <= max)"
+)
 
 
 @primitive

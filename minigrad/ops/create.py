@@ -170,7 +170,6 @@ def clone(x):
 @primitive(title="ToCopy", view=True)
 def cast(x, *, dtype):
     """``x`` in another floating-point dtype; the gradient is cast back."""
-    x = np.asarray(x)
     if x.dtype.kind == "c" and np.dtype(dtype).kind != "c":
         raise refusal(
             f"{x.dtype} as {np.dtype(dtype)} would lose the imaginary part",
@@ -186,7 +185,7 @@ cast.grad(x=(cast, "out_grad, x_dtype", "g"))
 @primitive(view=True)
 def discretize(x, *, dtype):
     """``x`` as integers or truth values; no gradient, since the result moves in steps."""
-    return np.asarray(x).astype(dtype, copy=False)
+    return x.astype(dtype, copy=False)
 
 
 def astype(x, dtype):
@@ -209,7 +208,6 @@ def dropout_of(x, seed, *, p=0.5):
     """Zero elements with probability ``p``, scale the others by 1 / (1 - p)."""
     if not 0 <= p < 1:
         raise ValueError(f"p={p} is not a probability below 1; repair: 0 <= p < 1")
-    x = np.asarray(x)
     mask = np.random.default_rng(np.ravel(seed)).random(x.shape, np.float32) >= p
     return x * (mask.astype(np.result_type(x, np.float16)) / (1 - p))
 

@@ -93,8 +93,7 @@ def safe_div(x, y):
 safe_div.grad(
     x=lambda y, out_grad: safe_div(out_grad, y),
     y=lambda y, out, out_grad: -safe_div(out_grad * out, y),
-)
-safe_div.primitive.formula(x="g / y", y="-g * out / y")
+).formula(x="g / y", y="-g * out / y")
 
 
 @primitive
@@ -123,8 +122,7 @@ def scale(x, *, scale=1.0, bias=0.0):
     return out + bias if bias else out
 
 
-scale.grad(x=lambda out_grad, scale: out_grad * scale)
-scale.primitive.formula(x="scale * g")
+scale.grad(x=lambda out_grad, scale: out_grad * scale).formula(x="scale * g")
 
 
 @primitive
@@ -152,8 +150,7 @@ def square(x):
     return np.multiply(x, x)
 
 
-square.grad(x=lambda x, out_grad: out_grad * (2 * x))
-square.primitive.formula(x="2 * x * g")
+square.grad(x=lambda x, out_grad: out_grad * (2 * x)).formula(x="2 * x * g")
 
 
 @primitive
@@ -167,8 +164,7 @@ def sqrt(x):
     return np.sqrt(x)
 
 
-sqrt.grad(x=lambda out, out_grad: 0.5 * out_grad / out)
-sqrt.primitive.formula(x="g / (2 * out)")
+sqrt.grad(x=lambda out, out_grad: 0.5 * out_grad / out).formula(x="g / (2 * out)")
 
 
 @primitive
@@ -299,8 +295,7 @@ def mod(x, y):
 mod.grad(
     x=lambda out_grad: out_grad,
     y=lambda x, y, out_grad: -out_grad * floor_divide(x, y),
-)
-mod.primitive.formula(y="-g * floor(x / y)")
+).formula(y="-g * floor(x / y)")
 
 
 @elementwise
@@ -334,8 +329,7 @@ def pow(x, y):
 pow.grad(
     x=lambda x, y, out_grad: out_grad * pow_slope(x, y),
     y=lambda x, y, out_grad: out_grad * pow_log(x, y),
-)
-pow.primitive.formula(x="y * x ** (y - 1) * g", y="g * x ** y * log(x)")
+).formula(x="y * x ** (y - 1) * g", y="g * x ** y * log(x)")
 
 
 @elementwise
@@ -353,10 +347,7 @@ def pow_slope(x, y):
 pow_slope.grad(
     x=lambda x, y, out_grad: out_grad * _second_slope(x, y),
     y=lambda x, y, out_grad: out_grad * (pow_log(x, y - 1, n=0) + y * pow_log(x, y - 1)),
-)
-pow_slope.primitive.formula(
-    x="g * y * (y - 1) * x ** (y - 2)", y="g * (x ** (y - 1) + y * x ** (y - 1) * log(x))"
-)
+).formula(x="g * y * (y - 1) * x ** (y - 2)", y="g * (x ** (y - 1) + y * x ** (y - 1) * log(x))")
 
 
 def _second_slope(x, y):
@@ -380,8 +371,7 @@ def pow_log(x, y, *, n=1):
 pow_log.grad(
     x=lambda x, y, out_grad, n: out_grad * _pow_log_slope(x, y, n),
     y=lambda x, y, out_grad, n: out_grad * pow_log(x, y, n=n + 1),
-)
-pow_log.primitive.formula(
+).formula(
     x="g * x ** (y - 1) * (y * log(x) ** n + n * log(x) ** (n - 1))",
     y="g * x ** y * log(x) ** (n + 1)",
 )

@@ -89,7 +89,6 @@ def basic_getitem(x, *, index):
 @primitive(infer=shape_attr)
 def put_zeros(x, *, shape, index):
     """Zeros of ``shape`` with ``x`` at a basic index: the gradient of `getitem`."""
-    x = np.asarray(x)
     out = np.zeros(shape, x.dtype)
     out[index] = x
     return out
@@ -110,8 +109,7 @@ def basic_setitem(x, y, *, index):
 basic_setitem.grad(
     x=lambda out_grad, index: basic_setitem(out_grad, 0, index=index),
     y=lambda out_grad, index, y_shape: unbroadcast(basic_getitem(out_grad, index), y_shape),
-)
-basic_setitem.primitive.formula(x="erase(g, index)", y="sum_to(g[index], y.shape)")
+).formula(x="erase(g, index)", y="sum_to(g[index], y.shape)")
 
 
 # -- index arrays --------------------------------------------------------------------------
@@ -139,10 +137,10 @@ gather.grad(
     x=lambda index, out_grad, x_shape, template: scatter(
         out_grad, *index, shape=x_shape, template=template
     )
-)
-gather.primitive.formula(x="put(g, index)")
-scatter.grad(x=lambda index, out_grad, template: gather(out_grad, *index, template=template))
-scatter.primitive.formula(x="g[index]")
+).formula(x="put(g, index)")
+scatter.grad(
+    x=lambda index, out_grad, template: gather(out_grad, *index, template=template)
+).formula(x="g[index]")
 
 
 @primitive(type="index_put", title="IndexPut", nondiff=("index",))
@@ -170,8 +168,7 @@ put.grad(
         * put_winners(out_grad, *index, template=template),
         shape=y_shape,
     ),
-)
-put.primitive.formula(x="erase(g, index)", y="sum_to(g[index] * last(index), y.shape)")
+).formula(x="erase(g, index)", y="sum_to(g[index] * last(index), y.shape)")
 
 
 # -- along one axis ------------------------------------------------------------------------
@@ -191,7 +188,6 @@ def take(x, indices, *, axis=None):
 @primitive(nondiff=("indices",), infer=shape_attr)
 def untake(x, indices, *, shape, axis=None):
     """Zeros of ``shape`` with slices added at ``indices``: the gradient of `take`."""
-    x = np.asarray(x)
     out = np.zeros(shape, x.dtype)
     if axis is None:
         return add_at(out.reshape(-1), indices, x).reshape(shape)
@@ -216,18 +212,18 @@ def take_along_axis(x, indices, *, axis=-1):
     tensor([[2.],
             [3.]])
     """
-    return np.take_along_axis(np.asarray(x), np.asarray(indices), axis)
+    return np.take_along_axis(x, indices, axis)
 
 
 @primitive(nondiff=("indices",), infer=shape_attr)
 def add_along_axis(x, indices, *, shape, axis=-1):
     """Zeros of ``shape`` with ``x`` added at ``indices`` along an axis."""
-    x = np.asarray(x)
-    return add_at(np.zeros(shape, x.dtype), along(np.asarray(indices), shape, axis), x)
+    return add_at(np.zeros(shape, x.dtype), along(indices, shape, axis), x)
 
 
-take_along_axis.grad(x=(add_along_axis, "out_grad, indices, x_shape, axis"))
-take_along_axis.primitive.formula(x="put_along_axis(g, indices, axis)")
+take_along_axis.grad(x=(add_along_axis, "out_grad, indices, x_shape, axis")).formula(
+    x="put_along_axis(g, indices, axis)"
+)
 add_along_axis.grad(x=(take_along_axis, "out_grad, indices, axis"))
 
 
@@ -251,15 +247,13 @@ def index_add(x, indices, y, *, axis=0):
     >>> mg.index_add(mg.zeros([3]), [0, 0, 2], mg.tensor([1.0, 2.0, 3.0]))
     tensor([3., 0., 3.])
     """
-    x = np.asarray(x)
     return add_at(x.astype(np.result_type(x, y)), slices_at(indices, axis, x.ndim), y)
 
 
 index_add.grad(
     x=lambda out_grad: out_grad,
     y=lambda indices, out_grad, axis, y_shape: unbroadcast(take(out_grad, indices, axis), y_shape),
-)
-index_add.primitive.formula(y="sum_to(take(g, indices, axis), y.shape)")
+).formula(y="sum_to(take(g, indices, axis), y.shape)")
 
 
 @primitive(nondiff=("indices",))
@@ -271,7 +265,6 @@ def scatter_add(x, indices, y, *, axis=0):
     tensor([[1., 2.],
             [0., 0.]])
     """
-    x, indices = np.asarray(x), np.asarray(indices)
     return add_at(x.astype(np.result_type(x, y)), along(indices, x.shape, axis), y)
 
 
@@ -280,8 +273,7 @@ scatter_add.grad(
     y=lambda indices, out_grad, axis, y_shape: unbroadcast(
         take_along_axis(out_grad, indices, axis=axis), shape=y_shape
     ),
-)
-scatter_add.primitive.formula(y="sum_to(take_along_axis(g, indices, axis), y.shape)")
+).formula(y="sum_to(take_along_axis(g, indices, axis), y.shape)")
 
 
 # -- rows of a table -----------------------------------------------------------------------
@@ -312,7 +304,6 @@ def select_rows(x, mask):
     >>> mg.select_rows([[1.0, 2.0], [3.0, 4.0]], [False, True])
     array([[3., 4.]])
     """
-    x, mask = np.asarray(x), np.asarray(mask)
     if mask.dtype != bool or mask.ndim != 1 or len(mask) != len(x):
         raise ValueError(
             f"{mask.dtype}{list(mask.shape)} does not choose among {len(x)} rows; repair: one bool per row"
@@ -323,7 +314,6 @@ def select_rows(x, mask):
 @primitive(nondiff=("mask",), infer=_spread)
 def spread_rows(x, mask):
     """Rows put where the mask holds, zeros elsewhere: the gradient of `select_rows`."""
-    mask, x = np.asarray(mask), np.asarray(x)
     if np.count_nonzero(mask) != len(x):
         raise ValueError(
             f"{len(x)} rows for a mask that holds {np.count_nonzero(mask)} times; repair: one row for each place"
@@ -345,7 +335,6 @@ def merge_rows(mask, yes, no):
     >>> mg.merge_rows([True, False, True], [1.0, 3.0], [2.0])
     array([1., 2., 3.])
     """
-    mask, yes, no = np.asarray(mask), np.asarray(yes), np.asarray(no)
     if np.count_nonzero(mask) != len(yes) or np.count_nonzero(~mask) != len(no):
         raise ValueError(
             f"{len(yes)} and {len(no)} rows for a mask that holds {np.count_nonzero(mask)} times "
@@ -359,8 +348,7 @@ def merge_rows(mask, yes, no):
 merge_rows.grad(
     yes=lambda mask, out_grad: select_rows(out_grad, mask),
     no=lambda mask, out_grad: select_rows(out_grad, ~mask),
-)
-merge_rows.primitive.formula(yes="g[mask]", no="g[~mask]")
+).formula(yes="g[mask]", no="g[~mask]")
 
 
 def embedding(indices, weight):
@@ -385,7 +373,6 @@ def sort(x, *, axis=-1, descending=False):
     >>> mg.sort(mg.tensor([3.0, 1.0, 2.0]))
     tensor([1., 2., 3.])
     """
-    x = np.asarray(x)
     if _alone(x, axis):
         return np.array(x)
     out = np.sort(x, axis=axis, kind="stable")
@@ -400,7 +387,6 @@ def argsort(x, *, axis=-1, descending=False):
     >>> mg.argsort(mg.tensor([3.0, 1.0, 2.0]))
     tensor([1, 2, 0])
     """
-    x = np.asarray(x)
     if _alone(x, axis):
         return np.zeros((), np.intp)
     if not descending:
@@ -422,8 +408,7 @@ def _sort_rule(x, out_grad, x_shape, axis, descending):
     return add_along_axis(out_grad, argsort(x, axis, descending), x_shape, axis)
 
 
-sort.grad(x=_sort_rule)
-sort.primitive.formula(x="unsort(g, x)")
+sort.grad(x=_sort_rule).formula(x="unsort(g, x)")
 
 
 @primitive(outputs=("values", "indices"), nondiff=("indices",))
@@ -434,7 +419,6 @@ def topk(x, *, k, axis=-1, largest=True):
     >>> mg.topk(mg.tensor([3.0, 1.0, 2.0]), k=2)
     [tensor([3., 2.]), tensor([0, 2])]
     """
-    x = np.asarray(x)
     (axis,) = axis_tuple(axis, x.ndim)
     if not 0 <= k <= x.shape[axis]:
         raise ValueError(
@@ -445,8 +429,9 @@ def topk(x, *, k, axis=-1, largest=True):
     return np.take_along_axis(x, first, axis), first
 
 
-topk.grad(x=(add_along_axis, "values_grad, indices, x_shape, axis"))
-topk.primitive.formula(x="put_along_axis(g, indices, axis)")
+topk.grad(x=(add_along_axis, "values_grad, indices, x_shape, axis")).formula(
+    x="put_along_axis(g, indices, axis)"
+)
 
 
 @primitive(type="arg_max")

@@ -27,7 +27,6 @@ def concat(*x, axis=0):
 @primitive(list_output=True, view=True)
 def split_like(x, *, shapes, axis=0):
     """Cut ``x`` along an axis into pieces as long as ``shapes`` say: the gradient of `concat`."""
-    x = np.asarray(x)
     (axis,) = axis_tuple(axis, x.ndim)
     return np.split(x, np.cumsum([shape[axis] for shape in shapes])[:-1], axis=axis)
 
@@ -39,8 +38,7 @@ def _concat_rule(out_grad, x_shape, axis):
     return [reshape(g, shape=s) for g, s in zip(flat, x_shape, strict=True)]
 
 
-concat.grad(x=_concat_rule)
-concat.primitive.formula(x="part(g, k)")
+concat.grad(x=_concat_rule).formula(x="part(g, k)")
 split_like.grad(x=(concat, "out_grad, axis"))
 
 
@@ -52,7 +50,6 @@ def split(x, *, num_or_sections=2, axis=0):
     >>> mg.split(mg.tensor([1.0, 2.0, 3.0]), num_or_sections=[1, 2])
     [tensor([1.]), tensor([2., 3.])]
     """
-    x = np.asarray(x)
     (axis,) = axis_tuple(axis, x.ndim)
     return np.split(x, ends(x.shape[axis], num_or_sections), axis=axis)
 
@@ -95,7 +92,7 @@ def unbind(x, *, axis=0):
     >>> mg.unbind(mg.tensor([[1.0, 2.0], [3.0, 4.0]]))
     [tensor([1., 2.]), tensor([3., 4.])]
     """
-    return list(np.moveaxis(np.asarray(x), axis, 0))
+    return list(np.moveaxis(x, axis, 0))
 
 
 stack.grad(x=(unbind, "out_grad, axis", "part(g, k)"))
@@ -123,8 +120,7 @@ def add_n(*x):
     return out
 
 
-add_n.grad(x=lambda x_shape, out_grad: [out_grad for _ in x_shape])
-add_n.primitive.formula(x="g")
+add_n.grad(x=lambda x_shape, out_grad: [out_grad for _ in x_shape]).formula(x="g")
 
 # -- padding and repeating -----------------------------------------------------------------
 
@@ -137,7 +133,6 @@ def pad(x, *, pad_width, value=0.0):
     >>> mg.pad(mg.tensor([1.0, 2.0]), pad_width=(1, 2))
     tensor([0., 1., 2., 0., 0.])
     """
-    x = np.asarray(x)
     pairs = border(pad_width, x.ndim)
     shape = [n + a + b for n, (a, b) in zip(x.shape, pairs, strict=True)]
     out = np.full(shape, value, x.dtype)
@@ -148,7 +143,6 @@ def pad(x, *, pad_width, value=0.0):
 @primitive(view=True)
 def crop(x, *, pad_width):
     """Cut the border off again: the gradient of `pad`."""
-    x = np.asarray(x)
     pairs = border(pad_width, x.ndim)
     shape = [n - a - b for n, (a, b) in zip(x.shape, pairs, strict=True)]
     return x[_inside(shape, pairs)]
@@ -195,8 +189,9 @@ def untile(x, *, shape, repetitions):
 
 
 tile.grad(x=(untile, "out_grad, x_shape, repetitions", "untile(g, x.shape)"))
-untile.grad(x=lambda out_grad, repetitions, x_shape: reshape(tile(out_grad, repetitions), x_shape))
-untile.primitive.formula(x="tile(g, repetitions)")
+untile.grad(
+    x=lambda out_grad, repetitions, x_shape: reshape(tile(out_grad, repetitions), x_shape)
+).formula(x="tile(g, repetitions)")
 
 
 def repeat(x, repeats, axis=None):

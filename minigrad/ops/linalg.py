@@ -85,12 +85,15 @@ def matmul_tn(x, y, *, shape):
     return sum_to(np.matmul(np.swapaxes(x, -1, -2), y), tuple(shape))
 
 
-matmul.grad(x=(matmul_nt, "out_grad, y, x_shape"), y=(matmul_tn, "x, out_grad, y_shape"))
-matmul.primitive.formula(x="g @ y.T", y="x.T @ g")
-matmul_nt.grad(x=(matmul, "out_grad, y"), y=(matmul_tn, "out_grad, x, y_shape"))
-matmul_nt.primitive.formula(x="g @ y", y="g.T @ x")
-matmul_tn.grad(x=(matmul_nt, "y, out_grad, x_shape"), y=(matmul, "x, out_grad"))
-matmul_tn.primitive.formula(x="y @ g.T", y="x @ g")
+matmul.grad(x=(matmul_nt, "out_grad, y, x_shape"), y=(matmul_tn, "x, out_grad, y_shape")).formula(
+    x="g @ y.T", y="x.T @ g"
+)
+matmul_nt.grad(x=(matmul, "out_grad, y"), y=(matmul_tn, "out_grad, x, y_shape")).formula(
+    x="g @ y", y="g.T @ x"
+)
+matmul_tn.grad(x=(matmul_nt, "y, out_grad, x_shape"), y=(matmul, "x, out_grad")).formula(
+    x="y @ g.T", y="x @ g"
+)
 
 
 @primitive(title="Addmm")
@@ -113,8 +116,7 @@ linear.grad(
     x=(matmul_nt, "out_grad, w, x_shape"),
     w=(matmul_tn, "x, out_grad, w_shape"),
     b=(unbroadcast, "out_grad, b_shape"),
-)
-linear.primitive.formula(x="g @ w.T", w="x.T @ g", b="sum_to(g, b.shape)")
+).formula(x="g @ w.T", w="x.T @ g", b="sum_to(g, b.shape)")
 
 
 def dot(x, y):
@@ -215,7 +217,6 @@ def triu(x, *, k=0):
 
 
 def _with_axes(x):
-    x = np.asarray(x)
     if not x.ndim:
         raise ValueError("a single number has no triangle; repair: a matrix")
     return x
@@ -224,8 +225,8 @@ def _with_axes(x):
 # NumPy repeats a vector to a square matrix first
 tril.grad(x=lambda out_grad, x_shape, k: unbroadcast(tril(out_grad, k=k), shape=x_shape))
 triu.grad(x=lambda out_grad, x_shape, k: unbroadcast(triu(out_grad, k=k), shape=x_shape))
-tril.primitive.formula(x="tril(g, k)")
-triu.primitive.formula(x="triu(g, k)")
+tril.formula(x="tril(g, k)")
+triu.formula(x="triu(g, k)")
 
 
 @primitive(view=True)
@@ -242,7 +243,6 @@ def diagonal(x, *, offset=0, axis1=0, axis2=1):
 @primitive(infer=shape_attr)
 def put_diagonal(x, *, shape, offset=0, axis1=0, axis2=1):
     """Zeros of ``shape`` with ``x`` on a diagonal: the gradient of `diagonal`."""
-    x = np.asarray(x)
     out = np.zeros(shape, x.dtype)
     places = np.moveaxis(out, (axis1, axis2), (-2, -1))
     row = np.arange(x.shape[-1])
@@ -250,8 +250,9 @@ def put_diagonal(x, *, shape, offset=0, axis1=0, axis2=1):
     return out
 
 
-diagonal.grad(x=(put_diagonal, "out_grad, x_shape, offset, axis1, axis2"))
-diagonal.primitive.formula(x="put_diagonal(g, offset)")
+diagonal.grad(x=(put_diagonal, "out_grad, x_shape, offset, axis1, axis2")).formula(
+    x="put_diagonal(g, offset)"
+)
 put_diagonal.grad(x=(diagonal, "out_grad, offset, axis1, axis2", "diagonal(g, offset)"))
 
 
@@ -292,8 +293,9 @@ def inv(x):
     return np.linalg.inv(x)
 
 
-inv.grad(x=lambda out, out_grad: -matmul(matmul(_t(out), out_grad), _t(out)))
-inv.primitive.formula(x="-out.T @ g @ out.T")
+inv.grad(x=lambda out, out_grad: -matmul(matmul(_t(out), out_grad), _t(out))).formula(
+    x="-out.T @ g @ out.T"
+)
 
 
 @primitive(infer=solved)
@@ -318,7 +320,7 @@ def _solve_rule(a, out, out_grad, a_shape, b_shape):
     return unbroadcast(a_grad, shape=a_shape), unbroadcast(b_grad, shape=b_shape)
 
 
-solve.primitive.formula(a="-solve(a.T, g) @ out.T", b="solve(a.T, g)")
+solve.formula(a="-solve(a.T, g) @ out.T", b="solve(a.T, g)")
 
 
 @primitive
@@ -332,8 +334,9 @@ def det(x):
     return np.linalg.det(x)
 
 
-det.grad(x=lambda x, out_grad: expand_dims(out_grad, axis=(-1, -2)) * cofactor(x))
-det.primitive.formula(x="g * out * inv(x).T")
+det.grad(x=lambda x, out_grad: expand_dims(out_grad, axis=(-1, -2)) * cofactor(x)).formula(
+    x="g * out * inv(x).T"
+)
 
 
 @primitive
@@ -352,8 +355,7 @@ def _cofactor_rule(x, out, out_grad):
     return share * back - matmul(matmul(back, _t(out_grad)), out)
 
 
-cofactor.grad(x=_cofactor_rule)
-cofactor.primitive.formula(x="sum(g * out) * inv(x).T - out @ g.T @ inv(x).T")
+cofactor.grad(x=_cofactor_rule).formula(x="sum(g * out) * inv(x).T - out @ g.T @ inv(x).T")
 
 
 @primitive(infer=like_x)
@@ -365,7 +367,6 @@ def cholesky(x):
     tensor([[2., 0.],
             [1., 2.]])
     """
-    x = np.asarray(x)
     return np.linalg.cholesky((x + np.swapaxes(x, -1, -2)) / 2)
 
 
@@ -377,8 +378,7 @@ def _cholesky_rule(out, out_grad):
     return 0.5 * (whole + _t(whole))
 
 
-cholesky.grad(x=_cholesky_rule)
-cholesky.primitive.formula(x="symmetric(inv(out).T @ half_tril(out.T @ g) @ inv(out))")
+cholesky.grad(x=_cholesky_rule).formula(x="symmetric(inv(out).T @ half_tril(out.T @ g) @ inv(out))")
 
 
 # -- sums of products over named axes: any subscripts NumPy knows, repeated letters and ellipsis included
@@ -411,8 +411,7 @@ def _einsum_rule(x, out_grad, x_shape, subscripts):
     return [_pull(k, terms, out, x, out_grad, x_shape[k]) for k in range(len(x))]
 
 
-einsum_of.grad(x=_einsum_rule)
-einsum_of.primitive.formula(x="einsum(g, others)")
+einsum_of.grad(x=_einsum_rule).formula(x="einsum(g, others)")
 
 
 def _pull(k, terms, out, x, out_grad, shape):
@@ -444,7 +443,6 @@ def explicit(subscripts, ranks):
 @primitive(view=True, infer=shape_attr)
 def fit(x, *, shape):
     """Sum the axes that ``shape`` has with length 1, repeat those that ``x`` has with length 1."""
-    x = np.asarray(x)
     longer = tuple([k for k, n in enumerate(shape) if n == 1 != x.shape[k]])
     return np.broadcast_to(np.add.reduce(x, axis=longer, keepdims=True) if longer else x, shape)
 
@@ -468,8 +466,7 @@ spread.grad(
     x=lambda out_grad, x_shape, source, target: fit(
         einsum_of([out_grad], subscripts=f"{target}->{source}"), shape=x_shape
     )
-)
-spread.primitive.formula(x="diagonals(g, target, source)")
+).formula(x="diagonals(g, target, source)")
 
 
 def tensordot(x, y, axes=2):

@@ -96,7 +96,7 @@ def softmax_less_target(x, target, *, axis=-1):
 
     The classes were checked when the loss was computed.
     """
-    out, target = shares(x, axis), np.asarray(target)
+    out = shares(x, axis)
     out[_places(out.shape, target, axis)] -= 1
     out /= max(target.size, 1)
     return out
@@ -111,15 +111,14 @@ def _softmax_less_target_rule(x, target, out_grad, x_shape, axis):
 
 mean_cross_entropy.grad(
     x=lambda x, target, out_grad, axis: out_grad * softmax_less_target(x, target, axis)
+).formula(x="g * (softmax(x) - onehot(target)) / n")
+softmax_less_target.grad(x=_softmax_less_target_rule).formula(
+    x="softmax(x) * (g - sum(softmax(x) * g)) / n"
 )
-mean_cross_entropy.primitive.formula(x="g * (softmax(x) - onehot(target)) / n")
-softmax_less_target.grad(x=_softmax_less_target_rule)
-softmax_less_target.primitive.formula(x="softmax(x) * (g - sum(softmax(x) * g)) / n")
 
 
 def _classes(x, target, axis):
     """Integer targets, checked."""
-    x, target = np.asarray(x), np.asarray(target)
     usual = axis == -1 and target.shape == x.shape[:-1] and target.dtype.kind in "iu"
     if not usual and (wrong := misnamed(x.shape, target, axis)):
         raise ValueError("; repair: ".join(wrong))
@@ -238,8 +237,7 @@ def binary_entropy(x, target):
 binary_entropy.grad(
     x=lambda x, target, out_grad: out_grad * (x - target) / maximum(x * (1 - x), 1e-12),
     target=lambda x, out_grad: out_grad * (log(1 - x) - log(x)),
-)
-binary_entropy.primitive.formula(x="g * (x - target) / (x * (1 - x))")
+).formula(x="g * (x - target) / (x * (1 - x))")
 
 
 def binary_cross_entropy(x, target, reduction="mean"):
@@ -284,8 +282,7 @@ def mse(x, y, *, reduction="mean"):
 @primitive
 def mean_square_slope(x, y, *, reduction="mean"):
     """``2 x y``, for the mean over n: the gradient of x² after the reduction, linear in both arguments."""
-    x = np.asarray(x)
-    return x * (y * (2 / (x.size or np.nan) if reduction == "mean" else 2))
+    return x * (y * (2 / (np.size(x) or np.nan) if reduction == "mean" else 2))
 
 
 mse.grad(
@@ -295,13 +292,11 @@ mse.grad(
     y=lambda x, y, out_grad, y_shape, reduction: unbroadcast(
         mean_square_slope(y - x, out_grad, reduction), y_shape
     ),
-)
-mse.primitive.formula(x="2 * g * (x - y) / n", y="2 * g * (y - x) / n")
+).formula(x="2 * g * (x - y) / n", y="2 * g * (y - x) / n")
 mean_square_slope.grad(
     x=lambda y, out_grad, reduction: mean_square_slope(out_grad, y, reduction),
     y=lambda x, out_grad, reduction: reduced(out_grad * x, reduction) * 2,
-)
-mean_square_slope.primitive.formula(x="2 * g * y / n", y="2 * mean(g * x)")
+).formula(x="2 * g * y / n", y="2 * mean(g * x)")
 
 
 def huber(x, y, delta=1.0, reduction="mean"):

@@ -36,7 +36,6 @@ def count_over(shape, axis, correction=0):
 @primitive(infer=shape_attr)
 def expand_reduced(x, *, shape, axis=None, keepdims=False):
     """Repeat a reduced value along the axes it was reduced over: the gradient of a sum."""
-    x = np.asarray(x)
     if axis is not None and not keepdims:
         x = np.expand_dims(x, reduced_axes(axis, len(shape)))
     out = np.empty(shape, x.dtype)
@@ -70,7 +69,6 @@ def mean(x, *, axis=None, keepdims=False):
     >>> mg.mean(mg.tensor([[1.0, 5.0], [7.0, 3.0]]), axis=1)
     tensor([3., 5.])
     """
-    x = np.asarray(x)
     count = count_over(x.shape, axis)
     if x.dtype.kind in "iub":  # as in NumPy: sums of large whole numbers would wrap around
         x = x.astype(np.float64)
@@ -84,8 +82,7 @@ mean.grad(
     x=lambda out_grad, x_shape, axis, keepdims: expand_reduced(
         over_count(out_grad, x_shape, axis), x_shape, axis, keepdims
     )
-)
-mean.primitive.formula(x="g / n")
+).formula(x="g / n")
 
 
 @primitive
@@ -120,8 +117,7 @@ def _prod_rule(x, out_grad, x_shape, axis, keepdims):
     return grad
 
 
-prod.grad(x=_prod_rule)
-prod.primitive.formula(x="g * out / x")
+prod.grad(x=_prod_rule).formula(x="g * out / x")
 
 # -- largest and smallest ------------------------------------------------------------------
 
@@ -153,16 +149,13 @@ def _extremum_rule(x, out, out_grad, x_shape, axis, keepdims):
     return wide * tie_share(x, out, axis=axis, keepdims=keepdims)
 
 
-max.grad(x=_extremum_rule)
-max.primitive.formula(x="g * (x == out) / sum(x == out)")
-min.grad(x=_extremum_rule)
-min.primitive.formula(x="g * (x == out) / sum(x == out)")
+max.grad(x=_extremum_rule).formula(x="g * (x == out) / sum(x == out)")
+min.grad(x=_extremum_rule).formula(x="g * (x == out) / sum(x == out)")
 
 
 @primitive
 def tie_share(x, out, *, axis=None, keepdims=False):
     """1 / (number of ties) where ``x`` equals its reduced value, else 0; no gradient."""
-    x = np.asarray(x)
     wide = expand_reduced(out, shape=x.shape, axis=axis, keepdims=keepdims)
     winner = (x == wide) | (x != x)
     ties = np.maximum(np.add.reduce(winner, axis=axis, keepdims=True), 1)
@@ -227,7 +220,6 @@ _WIDE = {"b": np.int_, "i": np.int_, "u": np.uint}
 
 
 def _running(ufunc, x, axis, reverse):
-    x = np.asarray(x)
     x, axis = (x.reshape(-1), 0) if axis is None else (x, axis)
     dtype = np.result_type(x, _WIDE.get(x.dtype.kind, x.dtype))
     if not x.ndim and axis in (0, -1):
@@ -254,16 +246,13 @@ def _cumprod_rule(x, out, out_grad, x_shape, axis, reverse):
     return later * shift(out, axis=axis, by=step, fill=1)
 
 
-cumsum.grad(x=_cumsum_rule)
-cumsum.primitive.formula(x="cumsum(g, axis, not reverse)")
-cumprod.grad(x=_cumprod_rule)
-cumprod.primitive.formula(x="cumsum(g * out, axis, not reverse) / x")
+cumsum.grad(x=_cumsum_rule).formula(x="cumsum(g, axis, not reverse)")
+cumprod.grad(x=_cumprod_rule).formula(x="cumsum(g * out, axis, not reverse) / x")
 
 
 @primitive
 def shift(x, *, axis, by, fill=0):
     """Move elements along an axis by ``by`` places (+1 or -1); the gap gets ``fill``."""
-    x = np.asarray(x)
     out = np.full(x.shape, fill, x.dtype)
     into, source = [slice(None)] * x.ndim, [slice(None)] * x.ndim
     later, earlier = slice(1, None), slice(-1)
@@ -272,14 +261,15 @@ def shift(x, *, axis, by, fill=0):
     return out
 
 
-shift.grad(x=lambda out_grad, axis, by: shift(out_grad, axis=axis, by=-by))
-shift.primitive.formula(x="shift(g, axis, -by)")
+shift.grad(x=lambda out_grad, axis, by: shift(out_grad, axis=axis, by=-by)).formula(
+    x="shift(g, axis, -by)"
+)
 
 
 @primitive
 def recurrence(a, b, *, axis, reverse=False):
     """``s[i] = b[i] + a[i] * s[i-1]`` along an axis; from the end if ``reverse``."""
-    rows_a, rows_b = (np.moveaxis(np.asarray(value), axis, 0) for value in (a, b))
+    rows_a, rows_b = (np.moveaxis(value, axis, 0) for value in (a, b))
     out = np.empty(np.shape(b), np.result_type(a, b))
     rows, state = np.moveaxis(out, axis, 0), 0
     for i in range(len(rows))[:: -1 if reverse else 1]:
@@ -295,7 +285,7 @@ def _recurrence_rule(a, out, out_grad, axis, reverse):
     return later * shift(out, axis=axis, by=step), later
 
 
-recurrence.primitive.formula(
+recurrence.formula(
     a="recurrence(after(a), g, axis, not reverse) * before(out)",
     b="recurrence(after(a), g, axis, not reverse)",
 )
@@ -317,7 +307,7 @@ def var(x, *, axis=None, correction=0, keepdims=False):
     >>> mg.var(mg.tensor([1.0, 3.0]))
     tensor(1.)
     """
-    return _variance(np.asarray(x), axis, correction, keepdims)
+    return _variance(x, axis, correction, keepdims)
 
 
 def _var_rule(x, out_grad, x_shape, axis, correction, keepdims):
@@ -325,8 +315,7 @@ def _var_rule(x, out_grad, x_shape, axis, correction, keepdims):
     return expand_reduced(share, x_shape, axis, keepdims) * center(x, axis)
 
 
-var.grad(x=_var_rule)
-var.primitive.formula(x="2 * g * (x - mean(x)) / (n - correction)")
+var.grad(x=_var_rule).formula(x="2 * g * (x - mean(x)) / (n - correction)")
 
 
 @primitive
@@ -337,15 +326,14 @@ def std(x, *, axis=None, correction=0, keepdims=False):
     >>> mg.std(mg.tensor([1.0, 3.0]), correction=1)
     tensor(1.4142)
     """
-    return np.sqrt(_variance(np.asarray(x), axis, correction, keepdims))
+    return np.sqrt(_variance(x, axis, correction, keepdims))
 
 
 std.grad(
     x=lambda x, out, out_grad, x_shape, axis, correction, keepdims: _var_rule(
         x, safe_div(out_grad, 2 * out), x_shape, axis, correction, keepdims
     )
-)
-std.primitive.formula(x="g * (x - mean(x)) / (out * (n - correction))")
+).formula(x="g * (x - mean(x)) / (out * (n - correction))")
 
 
 def _variance(x, axis, correction, keepdims):
@@ -359,7 +347,6 @@ def _variance(x, axis, correction, keepdims):
 @primitive(type="l2_norm")
 def length(x, *, axis=None, keepdims=False):
     """Euclidean length over axes; the gradient at 0 is 0."""
-    x = np.asarray(x)
     return np.sqrt(np.add.reduce(x * x, axis=axis, keepdims=keepdims))
 
 
@@ -367,14 +354,13 @@ length.grad(
     x=lambda x, out, out_grad, x_shape, axis, keepdims: (
         expand_reduced(safe_div(out_grad, out), shape=x_shape, axis=axis, keepdims=keepdims) * x
     )
-)
-length.primitive.formula(x="g * x / out")
+).formula(x="g * x / out")
 
 
 @primitive(type="p_norm")
 def p_length(x, *, p, axis=None, keepdims=False):
     """``sum(|x| ** p) ** (1 / p)`` over axes; the gradient is 0 at 0, and for an element that is 0."""
-    powers = np.power(np.absolute(np.asarray(x)), p)
+    powers = np.power(np.absolute(x), p)
     return np.power(np.add.reduce(powers, axis=axis, keepdims=keepdims), 1 / p)
 
 
@@ -384,8 +370,7 @@ def _p_length_rule(x, out, out_grad, x_shape, p, axis, keepdims):
     return expand_reduced(out_grad, **wide) * safe_div(abs(share) ** p, share)
 
 
-p_length.grad(x=_p_length_rule)
-p_length.primitive.formula(x="g * (abs(x) / out) ** (p - 1) * sign(x)")
+p_length.grad(x=_p_length_rule).formula(x="g * (abs(x) / out) ** (p - 1) * sign(x)")
 
 
 def norm(x, ord=2, axis=None, keepdims=False):
@@ -416,7 +401,6 @@ def logsumexp(x, *, axis=None, keepdims=False):
     >>> mg.logsumexp(mg.tensor([1000.0, 1000.0]))
     tensor(1000.6931)
     """
-    x = np.asarray(x)
     x = x.astype(np.result_type(x, np.float16), copy=False)
     top = np.maximum.reduce(x, axis=axis, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, 0)
@@ -430,8 +414,7 @@ logsumexp.grad(
         expand_reduced(out_grad, x_shape, axis, keepdims)
         * exp(x - expand_reduced(out, x_shape, axis, keepdims))
     )
-)
-logsumexp.primitive.formula(x="g * exp(x - out)")
+).formula(x="g * exp(x - out)")
 
 
 # -- normalisation: subtract the mean, divide by the deviation -----------------------------
@@ -445,7 +428,7 @@ def normalize(x, *, axis=-1, eps=1e-5):
     >>> mg.normalize(mg.tensor([1.0, 3.0]), eps=0.0)
     tensor([-1.,  1.])
     """
-    low = center(np.asarray(x), axis=axis)
+    low = center(x, axis=axis)
     return low / np.sqrt(mean(low * low, axis=axis, keepdims=True) + eps)
 
 
@@ -455,8 +438,9 @@ def _normalize_rule(x, out, out_grad, axis, eps):
     return (center(out_grad, axis=axis) - out * along) / deviation
 
 
-normalize.grad(x=_normalize_rule)
-normalize.primitive.formula(x="(g - mean(g) - out * mean(g * out)) / sqrt(var(x) + eps)")
+normalize.grad(x=_normalize_rule).formula(
+    x="(g - mean(g) - out * mean(g * out)) / sqrt(var(x) + eps)"
+)
 
 
 def layer_norm(x, weight=None, bias=None, axis=-1, eps=1e-5):

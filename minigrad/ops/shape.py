@@ -122,7 +122,6 @@ def unbroadcast(x, *, shape):
     >>> mg.unbroadcast([[1.0, 2.0], [3.0, 4.0]], shape=(2,))
     array([4., 6.])
     """
-    x = np.asarray(x)
     out = sum_to(x, shape)
     if out.shape != shape and out.shape != tuple(shape):
         raise ValueError(
@@ -165,8 +164,9 @@ def _inverse_order(axes):
     return None if axes is None else tuple(np.argsort([a % len(axes) for a in axes]).tolist())
 
 
-permute_dims.grad(x=lambda out_grad, axes: permute_dims(out_grad, axes=_inverse_order(axes)))
-permute_dims.primitive.formula(x="transpose(g, argsort(axes))")
+permute_dims.grad(
+    x=lambda out_grad, axes: permute_dims(out_grad, axes=_inverse_order(axes))
+).formula(x="transpose(g, argsort(axes))")
 
 
 @primitive(view=True)
@@ -213,7 +213,6 @@ def flatten(x, *, start=0, end=-1):
     >>> mg.flatten(mg.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([1., 2., 3., 4.])
     """
-    x = np.asarray(x)
     first, last = (a % x.ndim if x.ndim else 0 for a in (start, end))
     size = math.prod(x.shape[first : last + 1])
     return np.reshape(x, (*x.shape[:first], size, *x.shape[last + 1 :]))
@@ -266,5 +265,6 @@ def _back(shift):
     return tuple(-s for s in shift) if isinstance(shift, tuple | list) else -shift
 
 
-roll.grad(x=lambda out_grad, shift, axis: roll(out_grad, shift=_back(shift), axis=axis))
-roll.primitive.formula(x="roll(g, -shift, axis)")
+roll.grad(x=lambda out_grad, shift, axis: roll(out_grad, shift=_back(shift), axis=axis)).formula(
+    x="roll(g, -shift, axis)"
+)

@@ -32,8 +32,7 @@ softmax.grad(
     x=lambda out, out_grad, axis: (
         out * (out_grad - reduce_sum(out * out_grad, axis=axis, keepdims=True))
     )
-)
-softmax.primitive.formula(x="out * (g - sum(out * g))")
+).formula(x="out * (g - sum(out * g))")
 
 
 @primitive
@@ -54,13 +53,11 @@ log_softmax.grad(
     x=lambda out, out_grad, axis: (
         out_grad - exp(out) * reduce_sum(out_grad, axis=axis, keepdims=True)
     )
-)
-log_softmax.primitive.formula(x="g - exp(out) * sum(g)")
+).formula(x="g - exp(out) * sum(g)")
 
 
 def lowered(x, axis):
     """``x`` less its largest element along an axis."""
-    x = np.asarray(x)
     if x.dtype.kind not in "fc":
         x = x.astype(float)
     return x - np.maximum.reduce(x, axis=axis, keepdims=True, initial=-np.inf)

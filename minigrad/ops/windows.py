@@ -96,7 +96,6 @@ def conv2d(x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
               [2., 4., 4., 2.],
               [1., 2., 2., 1.]]]])
     """
-    x, w = np.asarray(x), np.asarray(w)
     _check(x, w, groups)
     how = pair(stride), pair(padding), pair(dilation)
     columns, (rows, cols) = columns_of(x, w.shape[2:], *how)
@@ -109,7 +108,7 @@ def conv2d(x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
 @primitive(infer=shape_attr)
 def conv2d_input(x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
     """Spread values ``x`` over the windows they came from: the way back to the input."""
-    x, w, shape = np.asarray(x), np.asarray(w), tuple(shape)
+    shape = tuple(shape)
     _fits(x, shape, w.shape, stride, padding, dilation)
     filters = np.swapaxes(w.reshape(groups, len(w) // groups, -1), 1, 2)
     values = x.reshape(len(x), groups, filters.shape[2], *x.shape[2:])
@@ -122,7 +121,7 @@ def conv2d_input(x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
 @primitive(infer=shape_attr)
 def conv2d_weight(x, y, *, shape, stride=1, padding=0, dilation=1, groups=1):
     """Products of the windows of ``x`` with values ``y``: the way back to the filters."""
-    x, y, shape = np.asarray(x), np.asarray(y), tuple(shape)
+    shape = tuple(shape)
     _fits(y, x.shape, shape, stride, padding, dilation)
     columns, _ = columns_of(x, shape[2:], pair(stride), pair(padding), pair(dilation))
     n, places = len(x), y.shape[2] * y.shape[3]
@@ -139,8 +138,7 @@ conv2d.grad(
     x=(conv2d_input, "out_grad, w, x_shape, stride, padding, dilation, groups"),
     w=(conv2d_weight, "x, out_grad, w_shape, stride, padding, dilation, groups"),
     b=_bias_rule,
-)
-conv2d.primitive.formula(x="convolve(g, w)", w="correlate(x, g)", b="sum(g)")
+).formula(x="convolve(g, w)", w="correlate(x, g)", b="sum(g)")
 
 
 def _slid(w, out_grad, stride, padding, dilation, groups):
@@ -148,15 +146,13 @@ def _slid(w, out_grad, stride, padding, dilation, groups):
 
 
 _PRODUCTS = conv2d_weight, "out_grad, x, w_shape, stride, padding, dilation, groups"
-conv2d_input.grad(x=_slid, w=_PRODUCTS)
-conv2d_input.primitive.formula(x="correlate(g, w)", w="correlate(g, x)")
+conv2d_input.grad(x=_slid, w=_PRODUCTS).formula(x="correlate(g, w)", w="correlate(g, x)")
 conv2d_weight.grad(
     x=(conv2d_input, "y, out_grad, x_shape, stride, padding, dilation, groups"),
     y=lambda x, out_grad, stride, padding, dilation, groups: conv2d(
         x, out_grad, None, stride, padding, dilation, groups
     ),
-)
-conv2d_weight.primitive.formula(x="convolve(y, g)", y="correlate(x, g)")
+).formula(x="convolve(y, g)", y="correlate(x, g)")
 
 
 @primitive
@@ -169,7 +165,6 @@ def conv_transpose2d(x, w, b=None, *, stride=1, padding=0, output_padding=0, dil
               [2., 4., 2.],
               [1., 2., 1.]]]])
     """
-    x, w = np.asarray(x), np.asarray(w)
     if x.ndim != 4 or w.ndim != 4 or x.shape[1] != len(w) or len(w) % groups:
         raise ValueError(
             f"x needs [batch, {w.shape[0]}, height, width] for filters {list(w.shape)}; "
@@ -196,8 +191,9 @@ def transposed_shape(x, w, groups, *how):
     return (len(x), w.shape[1] * groups, *size)
 
 
-conv_transpose2d.grad(x=_slid, w=_PRODUCTS, b=_bias_rule)
-conv_transpose2d.primitive.formula(x="correlate(g, w)", w="correlate(g, x)", b="sum(g)")
+conv_transpose2d.grad(x=_slid, w=_PRODUCTS, b=_bias_rule).formula(
+    x="correlate(g, w)", w="correlate(g, x)", b="sum(g)"
+)
 
 
 def conv1d(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
@@ -247,7 +243,6 @@ def max_pool2d(x, *, kernel_size, stride=None, padding=0):
     tensor([[[[ 5.,  7.],
               [13., 15.]]]])
     """
-    x = np.asarray(x)
     places, border = plan(x.shape, kernel_size, stride, padding)
     x = padded(x, border, lowest(x.dtype))
     if len(places) == 1:
@@ -261,10 +256,9 @@ def max_pool2d(x, *, kernel_size, stride=None, padding=0):
 @primitive(nondiff=("x", "top"))
 def max_unpool(y, x, top, *, kernel_size, stride=None, padding=0):
     """Zeros with ``y`` where each window of ``x`` has its first largest element ``top``."""
-    x = np.asarray(x)
     places, (p, q) = plan(x.shape, kernel_size, stride, padding)
     wide = padded(x, (p, q), lowest(x.dtype))
-    out, apart = np.zeros(wide.shape, np.asarray(y).dtype), _apart(kernel_size, stride)
+    out, apart = np.zeros(wide.shape, y.dtype), _apart(kernel_size, stride)
     for place, hit in _winners(wide, places, top):
         if apart:
             np.multiply(y, hit, out=out[place])
@@ -276,7 +270,6 @@ def max_unpool(y, x, top, *, kernel_size, stride=None, padding=0):
 @primitive(nondiff=("x", "top"))
 def max_pick(y, x, top, *, kernel_size, stride=None, padding=0):
     """The elements of ``y`` where each window of ``x`` has its first largest element ``top``."""
-    x, y = np.asarray(x), np.asarray(y)
     places, border = plan(x.shape, kernel_size, stride, padding)
     wide, values = padded(x, border, lowest(x.dtype)), padded(y, border)
     out = np.zeros(np.shape(top), y.dtype)
@@ -299,7 +292,6 @@ def avg_pool2d(x, *, kernel_size, stride=None, padding=0):
     tensor([[[[ 2.5,  4.5],
               [10.5, 12.5]]]])
     """
-    x = np.asarray(x)
     places, border = plan(x.shape, kernel_size, stride, padding)
     x = padded(x, border)
     total = np.array(x[places[0]])

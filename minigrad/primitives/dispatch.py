@@ -98,7 +98,8 @@ def public_function(primitive: Primitive, called: str) -> FunctionType:
     public.__doc__, public.__module__ = primitive.doc, kernel.__module__
     public.__qualname__ = called
     public.__wrapped__ = kernel  # type: ignore[attr-defined]  # whose signature it shows
-    public.primitive, public.grad = primitive, primitive.grad  # type: ignore[attr-defined]
+    public.primitive = primitive  # type: ignore[attr-defined]
+    public.grad, public.formula = primitive.grad, primitive.formula  # type: ignore[attr-defined]
     return public
 
 

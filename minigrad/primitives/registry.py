@@ -3,7 +3,8 @@
 Vocabulary
     primitive   a kind of operation: its kernel, its rules, the names that connect them
     kernel      the NumPy function that computes it; positional parameters are the *input slots*,
-                ``*x`` a slot that holds a list, keyword-only parameters the *attrs*
+                ``*x`` a slot that holds a list, keyword-only parameters the *attrs*.  It is given arrays, and of
+                several inputs also plain numbers, which take on the dtype of the others
     rule        how the gradient of one input is made.  Its *parameter names are the contract*: what eager
                 saves, what the grad op of a Program reads, what may be freed.  A rule may name
                 inputs and outputs (``x``, ``out``), gradients of outputs (``out_grad``), attrs, and the
@@ -15,7 +16,7 @@ Vocabulary
 ... def cube(x):
 ...     return x ** 3
 >>> _ = cube.grad(x=lambda x, out_grad: out_grad * 3 * x * x)
->>> cube(2.0), REGISTRY["cube"].reads()
+>>> float(cube(2.0)), REGISTRY["cube"].reads()
 (8.0, ('x', 'out_grad'))
 >>> _ = REGISTRY.pop("cube")
 

@@ -344,8 +344,8 @@ OPS += [
         "ops.compare",
         (
             "larger of two: both get the gradient",
-            "y=lambda x, y, out_grad: out_grad * tie_weight(y, x), ) maximum.primitive",
-            "y=lambda x, y, out_grad: out_grad * tie_weight(x, y))\nmaximum.primitive",
+            'y=lambda x, y, out_grad: out_grad * tie_weight(y, x), ).formula(x="g * ((x > y)',
+            'y=lambda x, y, out_grad: out_grad * tie_weight(x, y)).formula(x="g * ((x > y)',
         ),
     ),
     *bugs(
