@@ -221,9 +221,8 @@ def add_along_axis(x, indices, *, shape, axis=-1):
     return add_at(np.zeros(shape, x.dtype), along(indices, shape, axis), x)
 
 
-take_along_axis.grad(x=(add_along_axis, "out_grad, indices, x_shape, axis")).formula(
-    x="put_along_axis(g, indices, axis)"
-)
+_SPREAD = "put_along_axis(g, indices, axis)"
+take_along_axis.grad(x=(add_along_axis, "out_grad, indices, x_shape, axis", _SPREAD))
 add_along_axis.grad(x=(take_along_axis, "out_grad, indices, axis"))
 
 
@@ -429,9 +428,7 @@ def topk(x, *, k, axis=-1, largest=True):
     return np.take_along_axis(x, first, axis), first
 
 
-topk.grad(x=(add_along_axis, "values_grad, indices, x_shape, axis")).formula(
-    x="put_along_axis(g, indices, axis)"
-)
+topk.grad(x=(add_along_axis, "values_grad, indices, x_shape, axis", _SPREAD))
 
 
 @primitive(type="arg_max")

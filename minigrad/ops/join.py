@@ -136,16 +136,14 @@ def pad(x, *, pad_width, value=0.0):
     pairs = border(pad_width, x.ndim)
     shape = [n + a + b for n, (a, b) in zip(x.shape, pairs, strict=True)]
     out = np.full(shape, value, x.dtype)
-    out[_inside(x.shape, pairs)] = x
+    out[_inside(shape, pairs)] = x
     return out
 
 
 @primitive(view=True)
 def crop(x, *, pad_width):
     """Cut the border off again: the gradient of `pad`."""
-    pairs = border(pad_width, x.ndim)
-    shape = [n - a - b for n, (a, b) in zip(x.shape, pairs, strict=True)]
-    return x[_inside(shape, pairs)]
+    return x[_inside(x.shape, border(pad_width, x.ndim))]
 
 
 pad.grad(x=(crop, "out_grad, pad_width"))
@@ -164,7 +162,7 @@ def border(pad_width, ndim):
 
 
 def _inside(shape, pairs):
-    return tuple([slice(a, a + n) for n, (a, _) in zip(shape, pairs, strict=True)])
+    return tuple([slice(a, n - b) for n, (a, b) in zip(shape, pairs, strict=True)])
 
 
 @primitive

@@ -6,7 +6,7 @@ so derivatives of any order are made of them; each knows NumPy's rules for vecto
 
 from __future__ import annotations
 
-from string import ascii_letters
+from string import ascii_letters, ascii_lowercase
 
 import numpy as np
 
@@ -85,14 +85,17 @@ def matmul_tn(x, y, *, shape):
     return sum_to(np.matmul(np.swapaxes(x, -1, -2), y), tuple(shape))
 
 
-matmul.grad(x=(matmul_nt, "out_grad, y, x_shape"), y=(matmul_tn, "x, out_grad, y_shape")).formula(
-    x="g @ y.T", y="x.T @ g"
+matmul.grad(
+    x=(matmul_nt, "out_grad, y, x_shape", "g @ y.T"),
+    y=(matmul_tn, "x, out_grad, y_shape", "x.T @ g"),
 )
-matmul_nt.grad(x=(matmul, "out_grad, y"), y=(matmul_tn, "out_grad, x, y_shape")).formula(
-    x="g @ y", y="g.T @ x"
+matmul_nt.grad(
+    x=(matmul, "out_grad, y", "g @ y"),
+    y=(matmul_tn, "out_grad, x, y_shape", "g.T @ x"),
 )
-matmul_tn.grad(x=(matmul_nt, "y, out_grad, x_shape"), y=(matmul, "x, out_grad")).formula(
-    x="y @ g.T", y="x @ g"
+matmul_tn.grad(
+    x=(matmul_nt, "y, out_grad, x_shape", "y @ g.T"),
+    y=(matmul, "x, out_grad", "x @ g"),
 )
 
 
@@ -113,10 +116,10 @@ def linear(x, w, b=None):
 
 
 linear.grad(
-    x=(matmul_nt, "out_grad, w, x_shape"),
-    w=(matmul_tn, "x, out_grad, w_shape"),
-    b=(unbroadcast, "out_grad, b_shape"),
-).formula(x="g @ w.T", w="x.T @ g", b="sum_to(g, b.shape)")
+    x=(matmul_nt, "out_grad, w, x_shape", "g @ w.T"),
+    w=(matmul_tn, "x, out_grad, w_shape", "x.T @ g"),
+    b=(unbroadcast, "out_grad, b_shape", "sum_to(g, b.shape)"),
+)
 
 
 def dot(x, y):
@@ -183,10 +186,9 @@ def kron(x, y):
     a, b = np.shape(x), np.shape(y)
     a, b = (1,) * (len(b) - len(a)) + a, (1,) * (len(a) - len(b)) + b
     apart = mul(
-        reshape(x, shape=[s for n in a for s in (n, 1)]),
-        reshape(y, shape=[s for n in b for s in (1, n)]),
+        reshape(x, [s for n in a for s in (n, 1)]), reshape(y, [s for n in b for s in (1, n)])
     )
-    return reshape(apart, shape=[m * n for m, n in zip(a, b, strict=True)])
+    return reshape(apart, [m * n for m, n in zip(a, b, strict=True)])
 
 
 # -- triangles and diagonals ---------------------------------------------------------------
@@ -250,8 +252,8 @@ def put_diagonal(x, *, shape, offset=0, axis1=0, axis2=1):
     return out
 
 
-diagonal.grad(x=(put_diagonal, "out_grad, x_shape, offset, axis1, axis2")).formula(
-    x="put_diagonal(g, offset)"
+diagonal.grad(
+    x=(put_diagonal, "out_grad, x_shape, offset, axis1, axis2", "put_diagonal(g, offset)")
 )
 put_diagonal.grad(x=(diagonal, "out_grad, offset, axis1, axis2", "diagonal(g, offset)"))
 
@@ -476,13 +478,11 @@ def tensordot(x, y, axes=2):
     >>> mg.tensordot(mg.ones([2, 3, 4]), mg.ones([4, 3]), axes=([2, 1], [0, 1])).tolist()
     [12.0, 12.0]
     """
-    m, n = np.shape(x), np.shape(y)
-    count = axes if isinstance(axes, int) else 0
-    pair = ((*range(-count, 0),), (*range(count),)) if isinstance(axes, int) else axes
-    left, right = (axis_tuple(a, len(s)) for a, s in zip(pair, (m, n), strict=True))
-    first, second = ascii_letters[: len(m)], list(ascii_letters[len(m) : len(m) + len(n)])
+    if isinstance(axes, int):
+        axes = tuple(range(-axes, 0)), tuple(range(axes))
+    left, right = (axis_tuple(a, np.ndim(v)) for a, v in zip(axes, (x, y), strict=True))
+    n = np.ndim(x)
+    first, second = ascii_lowercase[:n], list(ascii_lowercase[n : n + np.ndim(y)])
     for a, b in zip(left, right, strict=True):
         second[b] = first[a]
-    letters = [c for k, c in enumerate(first) if k not in left]
-    letters += [c for k, c in enumerate(second) if k not in right]
-    return einsum(f"{first},{''.join(second)}->{''.join(letters)}", x, y)
+    return einsum(f"{first},{''.join(second)}", x, y)  # letters that stand once, in their order

@@ -149,8 +149,8 @@ def _extremum_rule(x, out, out_grad, x_shape, axis, keepdims):
     return wide * tie_share(x, out, axis=axis, keepdims=keepdims)
 
 
-max.grad(x=_extremum_rule).formula(x="g * (x == out) / sum(x == out)")
-min.grad(x=_extremum_rule).formula(x="g * (x == out) / sum(x == out)")
+for _op in (max, min):
+    _op.grad(x=_extremum_rule).formula(x="g * (x == out) / sum(x == out)")
 
 
 @primitive
@@ -253,11 +253,10 @@ cumprod.grad(x=_cumprod_rule).formula(x="cumsum(g * out, axis, not reverse) / x"
 @primitive
 def shift(x, *, axis, by, fill=0):
     """Move elements along an axis by ``by`` places (+1 or -1); the gap gets ``fill``."""
-    out = np.full(x.shape, fill, x.dtype)
-    into, source = [slice(None)] * x.ndim, [slice(None)] * x.ndim
-    later, earlier = slice(1, None), slice(-1)
-    into[axis], source[axis] = (later, earlier) if by > 0 else (earlier, later)
-    out[tuple(into)] = x[tuple(source)]
+    out = np.roll(x, by, axis)
+    gap = [slice(None)] * x.ndim
+    gap[axis] = slice(by) if by > 0 else slice(by, None)
+    out[tuple(gap)] = fill
     return out
 
 

@@ -41,13 +41,20 @@ def output_size(size, kernel, stride, padding, dilation):
     return counts
 
 
+def framed(shape, padding):
+    """The shape of images with a border around height and width, and where they stand in it."""
+    (p, q), (n, c, h, w) = padding, shape
+    inside = slice(None), slice(None), slice(p, p + h), slice(q, q + w)
+    return (n, c, h + 2 * p, w + 2 * q), inside
+
+
 def padded(x, padding, value=0):
     """``x`` with a border around height and width."""
-    (p, q), (h, w) = padding, x.shape[2:]
-    if not p and not q:
+    if not any(padding):
         return x
-    out = np.full((*x.shape[:2], h + 2 * p, w + 2 * q), value, x.dtype)
-    out[:, :, p : p + h, q : q + w] = x
+    shape, inside = framed(x.shape, padding)
+    out = np.full(shape, value, x.dtype)
+    out[inside] = x
     return out
 
 
@@ -65,12 +72,11 @@ def columns_of(x, kernel, stride, padding, dilation):
 
 def add_columns(columns, shape, stride, padding, dilation):
     """Add every window back to its place."""
-    (p, q), (h, w) = padding, shape[2:]
-    kernel, count = columns.shape[2:4], columns.shape[4:]
-    out = np.zeros((*shape[:2], h + 2 * p, w + 2 * q), columns.dtype)
-    for (i, j), place in windows(kernel, count, stride, dilation):
+    wide, inside = framed(shape, padding)
+    out = np.zeros(wide, columns.dtype)
+    for (i, j), place in windows(columns.shape[2:4], columns.shape[4:], stride, dilation):
         out[place] += columns[:, :, i, j]
-    return out[:, :, p : p + h, q : q + w]
+    return out[inside]
 
 
 def windows(kernel, count, stride, dilation=(1, 1)):
@@ -96,7 +102,12 @@ def conv2d(x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
               [2., 4., 4., 2.],
               [1., 2., 2., 1.]]]])
     """
-    _check(x, w, groups)
+    if x.ndim != 4 or w.ndim != 4 or x.shape[1] != w.shape[1] * groups or len(w) % groups:
+        raise ValueError(
+            f"x of shape {list(x.shape)} and filters of shape {list(w.shape)} do not fit in "
+            f"{groups} group(s); repair: x is [batch, channels, height, width], "
+            f"w is [out, channels / groups, height, width]"
+        )
     how = pair(stride), pair(padding), pair(dilation)
     columns, (rows, cols) = columns_of(x, w.shape[2:], *how)
     n, filters = len(x), w.reshape(groups, len(w) // groups, -1)
@@ -135,10 +146,10 @@ def _bias_rule(out_grad):
 
 
 conv2d.grad(
-    x=(conv2d_input, "out_grad, w, x_shape, stride, padding, dilation, groups"),
-    w=(conv2d_weight, "x, out_grad, w_shape, stride, padding, dilation, groups"),
+    x=(conv2d_input, "out_grad, w, x_shape, stride, padding, dilation, groups", "convolve(g, w)"),
+    w=(conv2d_weight, "x, out_grad, w_shape, stride, padding, dilation, groups", "correlate(x, g)"),
     b=_bias_rule,
-).formula(x="convolve(g, w)", w="correlate(x, g)", b="sum(g)")
+).formula(b="sum(g)")
 
 
 def _slid(w, out_grad, stride, padding, dilation, groups):
@@ -215,15 +226,6 @@ def conv1d(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
     return squeeze(wide, axis=2)
 
 
-def _check(x, w, groups):
-    if x.ndim != 4 or w.ndim != 4 or x.shape[1] != w.shape[1] * groups or len(w) % groups:
-        raise ValueError(
-            f"x of shape {list(x.shape)} and filters of shape {list(w.shape)} do not fit in "
-            f"{groups} group(s); repair: x is [batch, channels, height, width], "
-            f"w is [out, channels / groups, height, width]"
-        )
-
-
 def _fits(values, shape, filters, stride, padding, dilation):
     """Values must stand one for one behind the windows of an image of ``shape``."""
     count = output_size(shape[2:], filters[2:], pair(stride), pair(padding), pair(dilation))
@@ -256,24 +258,23 @@ def max_pool2d(x, *, kernel_size, stride=None, padding=0):
 @primitive(nondiff=("x", "top"))
 def max_unpool(y, x, top, *, kernel_size, stride=None, padding=0):
     """Zeros with ``y`` where each window of ``x`` has its first largest element ``top``."""
-    places, (p, q) = plan(x.shape, kernel_size, stride, padding)
-    wide = padded(x, (p, q), lowest(x.dtype))
-    out, apart = np.zeros(wide.shape, y.dtype), _apart(kernel_size, stride)
-    for place, hit in _winners(wide, places, top):
+    places, border = plan(x.shape, kernel_size, stride, padding)
+    wide, inside = framed(x.shape, border)
+    out, apart = np.zeros(wide, y.dtype), _apart(kernel_size, stride)
+    for place, hit in _winners(x, top, places, border):
         if apart:
             np.multiply(y, hit, out=out[place])
         else:
             out[place] += y * hit
-    return out[:, :, p : p + x.shape[2], q : q + x.shape[3]]
+    return out[inside]
 
 
 @primitive(nondiff=("x", "top"))
 def max_pick(y, x, top, *, kernel_size, stride=None, padding=0):
     """The elements of ``y`` where each window of ``x`` has its first largest element ``top``."""
     places, border = plan(x.shape, kernel_size, stride, padding)
-    wide, values = padded(x, border, lowest(x.dtype)), padded(y, border)
-    out = np.zeros(np.shape(top), y.dtype)
-    for place, hit in _winners(wide, places, top):
+    values, out = padded(y, border), np.zeros(top.shape, y.dtype)
+    for place, hit in _winners(x, top, places, border):
         out += values[place] * hit
     return out
 
@@ -303,12 +304,13 @@ def avg_pool2d(x, *, kernel_size, stride=None, padding=0):
 @primitive(infer=shape_attr)
 def avg_unpool(x, *, shape, kernel_size, stride=None, padding=0):
     """Spread each value evenly over its window: the gradient of `avg_pool2d`."""
-    places, (p, q) = plan(shape, kernel_size, stride, padding)
+    places, border = plan(shape, kernel_size, stride, padding)
+    wide, inside = framed(shape, border)
     share = np.true_divide(x, len(places))
-    out = np.zeros((*shape[:2], shape[2] + 2 * p, shape[3] + 2 * q), share.dtype)
+    out = np.zeros(wide, share.dtype)
     for place in places:
         out[place] += share
-    return out[:, :, p : p + shape[2], q : q + shape[3]]
+    return out[inside]
 
 
 avg_pool2d.grad(x=(avg_unpool, "out_grad, x_shape, kernel_size, stride, padding", "spread(g) / n"))
@@ -333,9 +335,9 @@ def plan(shape, kernel_size, stride, padding):
     return [place for _, place in windows(kernel, count, step)], border
 
 
-def _winners(x, places, top):
+def _winners(x, top, places, border):
     """For each place in a window: where it, and no earlier one, holds the largest element."""
-    free = np.ones(np.shape(top), bool)
+    x, free = padded(x, border, lowest(x.dtype)), np.ones(top.shape, bool)
     for place in places:
         hit = (x[place] == top) & free
         np.greater(free, hit, out=free)  # free, and no hit

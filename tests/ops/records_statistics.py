@@ -68,7 +68,7 @@ record(
         {"axis": 0, "by": -1, "fill": 1},
         more=[s(draw(0, 2), axis=0, by=1, fill=0)],
     ),
-    [fails(ShapeError, "index", np.ones(2), axis=3, by=1)],
+    [fails(ShapeError, "axes go from", np.ones(2), axis=3, by=1)],
     holomorphic=True,
 )
 
