@@ -19,8 +19,9 @@ from weakref import ref
 
 import numpy as np
 
+from ..atomic import set_all
 from ..errors import DTypeError, GradError, ShapeError, describe, refusal
-from ..primitives.arguments import as_list
+from ..primitives.arguments import Listed, as_list
 from ..primitives.dispatch import EAGER, check_finite
 from ..primitives.registry import Primitive
 from .grad_fn import AccumulateGrad, Hooks, Output, named, no_graph_reason, place_of, unpack
@@ -111,8 +112,8 @@ def grad(
 
 
 def _walk(
-    roots: Roots, inputs: list[Any] | None, retain: bool | None, create: bool, write: bool
-) -> list[Any]:
+    roots: Roots, inputs: Listed | None, retain: bool | None, create: bool, write: bool
+) -> Listed:
     """Run backward from edges with their seeds, to all leaves or to some inputs; returns the gradients of these."""
     global last_start
     retain = create if retain is None else retain
@@ -136,11 +137,11 @@ def _walk(
         return captured
 
 
-def discovered(roots: Roots) -> tuple[list[Any], list[Any], bool]:
+def discovered(roots: Roots) -> tuple[Listed, Listed, bool]:
     """Every node below some edges, oldest first; the AccumulateGrads; whether one of them has a hook."""
     epoch = next_epoch()
-    order: list[Any] = []
-    ends: list[Any] = []
+    order: Listed = []
+    ends: Listed = []
     see, end = order.append, ends.append
     for m, _ in roots:
         if m.mark != epoch:
@@ -158,7 +159,7 @@ def discovered(roots: Roots) -> tuple[list[Any], list[Any], bool]:
     return order, ends, Hooks.asked and any(n.hooks is not None for n in order + ends)
 
 
-def _run(order: list[Any], ends: list[Any], roots: Roots, retain: bool) -> None:
+def _run(order: Listed, ends: Listed, roots: Roots, retain: bool) -> None:
     """Backward as it usually is: nobody looks at a gradient on its way, and leaves get arrays."""
     if order and newest_change() > order[0].seq:
         check_versions(order)
@@ -173,10 +174,9 @@ def _run(order: list[Any], ends: list[Any], roots: Roots, retain: bool) -> None:
             m.g = None
             if g is not None and leaf._node is not None:  # else it does not require grad any more
                 data, old = leaf._data, leaf._grad
-                if old is not None or not m.own or g.__class__ is not ndarray:
+                fits = m.own and g.__class__ is ndarray and g.dtype is data.dtype
+                if old is not None or not fits or g.shape != data.shape:
                     g = accumulated(leaf, g, m.own, False)
-                elif g.shape != data.shape or g.dtype is not data.dtype:
-                    g = accumulated(leaf, g, True, False)
                 before.append((leaf, old))
                 leaf._grad = g
     except BaseException:
@@ -189,7 +189,7 @@ def _run(order: list[Any], ends: list[Any], roots: Roots, retain: bool) -> None:
         free(order, len(order) <= REMEMBERED_NODES)
 
 
-def free(nodes: list[Any], remember: bool) -> None:
+def free(nodes: Listed, remember: bool) -> None:
     """Let go of what nodes have saved."""
     for n in nodes:
         if n.saved_slots:
@@ -250,10 +250,12 @@ def _seed(out: Any, seed: Any, create: bool) -> Any:
     if seed is None:
         data = out._data
         if data.size != 1:
-            what = f"backward() needs a seed: {describe(out)} has {data.size} elements, "
-            what += "and only a scalar, a single number, has a gradient by itself"
-            advice = f"reduce it first (y.sum().backward()), or pass gradient=… of shape {list(out.shape)}"
-            raise refusal(what, advice, GradError)
+            raise refusal(
+                f"backward() needs a seed: {describe(out)} has {data.size} elements, "
+                "and only a scalar, a single number, has a gradient by itself",
+                f"reduce it first (y.sum().backward()), or pass gradient=… of shape {list(out.shape)}",
+                GradError,
+            )
         array = np.ones_like(data) if data.ndim else data.dtype.type(1)
     else:
         array, advice = getattr(seed, "_data", seed), f"gradient=… of shape {list(out.shape)}"
@@ -278,7 +280,7 @@ class Walk:
     held here and not at the node, so that a hook may run another backward.
     """
 
-    def __init__(self, order: list[Any], targets: Any, create: bool, writes: bool) -> None:
+    def __init__(self, order: Listed, targets: Any, create: bool, writes: bool) -> None:
         self.order, self.create, self.writes = order, create, writes
         self.runs = order  # the nodes whose rules run
         #: node → what came to it; to one with several outputs, by their numbers
@@ -290,7 +292,7 @@ class Walk:
         if targets is not None:
             self.runs = self._on_the_way()
 
-    def _on_the_way(self) -> list[Any]:
+    def _on_the_way(self) -> Listed:
         """The nodes on a way to a target: what hangs off it would be incomplete."""
         needed, runs = {*self.targets}, []
         for n in self.order:
@@ -338,7 +340,7 @@ class Walk:
         before = at.get(key)
         at[key] = g if before is None else before + g
 
-    def _one(self, n: Any, grads: list[Any]) -> None:
+    def _one(self, n: Any, grads: Listed) -> None:
         """Run the rules of one node, and all that may be asked of it."""
         if n.several:
             grads = n.complete(grads)
@@ -353,7 +355,7 @@ class Walk:
             if edge is not None and g is not None:
                 self._arrive(edge, g)
 
-    def _pull(self, n: Any, grads: list[Any]) -> Any:
+    def _pull(self, n: Any, grads: Listed) -> Any:
         g = grads if n.several else grads[0]
         return n.pull_graph(g) if self.create else n.pull(g)
 
@@ -364,16 +366,14 @@ class Walk:
         leaves = self.leaves if self.writes else []
         seen = {id(t) for t, _ in leaves}  # an input that is retained, too, gets it once
         kept = [(t, g) for t, g in self.retained if id(t) not in seen]
-        new = [(t, accumulated(t, g, False, self.create)) for t, g in leaves + kept]
-        before = [(t, t._grad) for t, _ in new]
+        new = [(t, "_grad", accumulated(t, g, False, self.create)) for t, g in leaves + kept]
+        before = [(t, "_grad", t._grad) for t, _, _ in new]
+        set_all(new)
         try:
-            for tensor, value in new:
-                tensor._grad = value
             for tensor, g in leaves:
                 self._behind(tensor, g)
         except BaseException:
-            for tensor, old in before:
-                tensor._grad = old
+            set_all(before)
             raise
         if not retain:
             free(self.runs, len(self.order) <= REMEMBERED_NODES)
@@ -428,10 +428,10 @@ class Walk:
             grads = [self._hooked(a, b, what) for a, b in zip(parts, grads, strict=True)]
         return grads
 
-    def _prehooks(self, n: Any, grads: list[Any]) -> Any:
+    def _prehooks(self, n: Any, grads: Listed) -> Any:
         return self._node_hooks(n.hooks.pre, grads, "a node prehook", "grad_outputs")
 
-    def _with_node_hooks(self, n: Any, grads: list[Any]) -> Any:
+    def _with_node_hooks(self, n: Any, grads: Listed) -> Any:
         """Node prehooks → rule → node hooks; saved values unpacked for the time of the rule."""
         grads = self._prehooks(n, grads)
         packed = {s: getattr(n, s) for s in n.saved_slots}

@@ -26,7 +26,7 @@ from ..errors import (
 )
 from ..errors.other_libraries import TABLES, missing
 from ..ops.shape import Shape
-from ..primitives.arguments import Args, Value, as_list
+from ..primitives.arguments import Args, Listed, Value, as_list
 from .grad_fn import FEW_BYTES, FREED, AccumulateGrad, Output, Packed, Several, bytes_of, unpack
 from .mode import MODE, enable_grad, no_grad, saved_tensors_hooks
 from .tensor import Tensor, wrap
@@ -59,7 +59,7 @@ class Context:
         self.saved = tensors
 
     @property
-    def saved_tensors(self) -> tuple[Any, ...]:
+    def saved_tensors(self) -> Args:
         """What `save_for_backward` kept.
 
         Errors: `GradError` once backward freed it, and where a graph of the gradients would miss a part of it.
@@ -92,7 +92,7 @@ class Saved:
 
     __slots__ = ("place", "value")
 
-    def __init__(self, tensor: Tensor, outs: list[Any]) -> None:
+    def __init__(self, tensor: Tensor, outs: Listed) -> None:
         self.place: Any = next((k for k, o in enumerate(outs) if tensor is o), tensor._node)
         value, hooks = tensor._data, MODE.get().saved_hooks
         value = np.array(value) if tensor._exposed else value  # where a user can reach it
@@ -116,7 +116,7 @@ class FunctionNode(Several):
     shapes: list[Shape]
     function: type[Function]
 
-    def __init__(self, function: Any, ctx: Context, args: Args, outs: list[Any]) -> None:
+    def __init__(self, function: Any, ctx: Context, args: Args, outs: Listed) -> None:
         frame: Any = user_frame(3)
         line = () if frame is None else (frame.f_code, frame.f_lasti)
         self._begin(tuple(edge_of(a) for a in args), *line)
@@ -161,26 +161,29 @@ class FunctionNode(Several):
         finally:
             self.ctx._node = None
 
-    def _run(self, grads: list[Any]) -> list[Any]:
+    def _run(self, grads: Listed) -> Listed:
         gave, count = as_list(self.function.backward(self.ctx, *grads)), len(self.shapes)
         while len(gave) > count and gave[-1] is None:
             gave.pop()  # more None than arguments say nothing wrong
         if len(gave) != count:
-            what = f"{self.function.__name__}.backward returned {len(gave)} gradient(s), "
-            what += f"forward took {count} argument(s)."
-            advice = "return one gradient per argument of forward, None where there is none"
-            raise self._wrong(what, advice)
-        out: list[Any] = []
+            raise self._wrong(
+                f"{self.function.__name__}.backward returned {len(gave)} gradient(s), "
+                f"forward took {count} argument(s).",
+                "return one gradient per argument of forward, None where there is none",
+            )
+        out: Listed = []
         for k, (value, edge, shape) in enumerate(zip(gave, self.edges, self.shapes, strict=True)):
             if edge is None or value is None:
                 out.append(None)
                 continue
             value = value if isinstance(value, Tensor) else wrap(np.asarray(value))
             if value.shape != shape:
-                what = f"{self.function.__name__}.backward returned {describe(value)} as gradient {k}, "
-                what += f"the argument has the shape {list(shape)}."
-                advice = "a gradient has the shape of its value (sum over broadcast axes)"
-                raise self._wrong(what, advice, ShapeError)
+                raise self._wrong(
+                    f"{self.function.__name__}.backward returned {describe(value)} as gradient {k}, "
+                    f"the argument has the shape {list(shape)}.",
+                    "a gradient has the shape of its value (sum over broadcast axes)",
+                    ShapeError,
+                )
             out.append(value)
         return out
 
@@ -347,14 +350,14 @@ def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
             values.update(enumerate(again()))
         return values.pop(number)
 
-    def again() -> list[Any]:
+    def again() -> Listed:
         if [t._version for t in tensors] != versions:
             what = "an argument of checkpoint was changed in place before backward"
             raise GradError(told(what, "use the out-of-place form, or pass a clone()", line))
         copies = [
             a.detach().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a for a in args
         ]
-        saved: list[Any] = []
+        saved: Listed = []
         with enable_grad(), saved_tensors_hooks(saved.append, lambda nothing: nothing):
             function(*copies)
         if [(v.shape, v.dtype) for v in saved] != specs:

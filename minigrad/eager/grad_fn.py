@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, GradError, code_line, describe, refusal
-from ..primitives.arguments import Function, Names
+from ..primitives.arguments import Args, Function, Listed, Names
 from ..primitives.registry import Primitive
 
 _next_key = count(1).__next__
@@ -91,7 +91,7 @@ def bytes_of(value: Any) -> int:
     return sum(getattr(part, "nbytes", 0) for part in parts_of(value))
 
 
-def parts_of(value: Any) -> list[Any]:
+def parts_of(value: Any) -> Listed:
     """The arrays of a saved value: of a list slot several, else one."""
     return value if isinstance(value, list) else [value]
 
@@ -111,17 +111,11 @@ class Node:
     title = "Node"
     saved_slots: Names = ()
     several = False  # whether it has several outputs, each an `Output`; ``g`` is a list then
-    edges: tuple[Any, ...]
     seq: float
-    mark: int
     g: Any
-    own: bool
-    freed: bool
     hooks: Hooks | None
-    code: Any
-    lasti: int
 
-    def _begin(self, edges: tuple[Any, ...], code: Any = None, lasti: int = 0) -> None:
+    def _begin(self, edges: Args, code: Any = None, lasti: int = 0) -> None:
         """What an ``__init__`` sets; nodes of primitives have none: to make one is faster so."""
         self.g = self.hooks = None
         self.mark, self.own, self.freed, self.seq = 0, False, False, next_seq()
@@ -216,7 +210,7 @@ class Several(Node):
 
     __slots__ = ("specs",)
     several = True
-    specs: list[Any]
+    specs: Listed
 
     def push(self) -> None:
         """`pull` what was gathered here, and add each gradient where its edge leads."""
@@ -224,7 +218,7 @@ class Several(Node):
             g, self.g = self.complete(self.g), None
             self.give(self.pull(g))
 
-    def complete(self, g: list[Any]) -> list[Any]:
+    def complete(self, g: Listed) -> Listed:
         """What was gathered, zeros in the place of what did not arrive."""
         pairs = zip(g, self.specs, strict=True)
         return [np.zeros(*spec) if x is None and spec is not None else x for x, spec in pairs]
@@ -240,7 +234,7 @@ class Output:
         self.node, self.index, self.g, self.own, self.mark = node, index, None, False, 0
 
     @property
-    def edges(self) -> tuple[Any, ...]:
+    def edges(self) -> Args:
         """The node."""
         return (self.node,)
 
@@ -300,10 +294,12 @@ class Packed:
         array = self.unpack(self.value)
         same = isinstance(array, np.ndarray | np.generic) and array.shape == self.shape
         if not (same and array.dtype == self.dtype):
-            what = f"unpack of saved_tensors_hooks gave back {describe(array)} for an array of "
-            what += f"{self.dtype}{list(self.shape)}"
-            advice = "return an array of the same shape and dtype: what pack was given"
-            raise refusal(what, advice, GradError)
+            raise refusal(
+                f"unpack of saved_tensors_hooks gave back {describe(array)} for an array of "
+                f"{self.dtype}{list(self.shape)}",
+                "return an array of the same shape and dtype: what pack was given",
+                GradError,
+            )
         return array
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, GradError, ShapeError, describe, refusal, user_frame, user_line
+from ..primitives.arguments import Listed
 from .grad_fn import AccumulateGrad, Node, named, next_seq, parts_of, place_of, unpack
 from .mode import MODE
 
@@ -45,7 +46,7 @@ def last_change(array: Any) -> tuple[int, int, Any, str]:
     return found if found is not None and found[2]() is not None else (0, 0, None, "")
 
 
-def check_versions(nodes: list[Any]) -> None:
+def check_versions(nodes: Listed) -> None:
     """Raise if a value that one of these nodes saved has changed since."""
     for node in nodes:
         for slot in () if node.freed else node.saved_slots:
@@ -53,14 +54,15 @@ def check_versions(nodes: list[Any]) -> None:
                 number, version, _, line = last_change(array)
                 if number <= node.seq:
                     continue
-                what = f"{node.name()} saved {slot.removeprefix('_saved_')} ({describe(array)}) for its "
-                what += f"gradient, but it was changed in place afterwards (version {version}).\n"
-                what += f"  saved at {node.where()}\n  changed at {line}\n  repair: use the "
-                what += "out-of-place form (y = y + 1 instead of y.add_(1)), or change a clone()"
-                raise GradError(what)
+                raise GradError(
+                    f"{node.name()} saved {slot.removeprefix('_saved_')} ({describe(array)}) for its "
+                    f"gradient, but it was changed in place afterwards (version {version}).\n"
+                    f"  saved at {node.where()}\n  changed at {line}\n  repair: use the "
+                    "out-of-place form (y = y + 1 instead of y.add_(1)), or change a clone()"
+                )
 
 
-def _is_shared(tensor: Any, operands: list[Any], views: int) -> bool:
+def _is_shared(tensor: Any, operands: Listed, views: int) -> bool:
     """Whether another Tensor than the operands, which hold so many views, would see a change of this one.
 
     Its graph would know nothing of the change.
@@ -72,7 +74,7 @@ def _is_shared(tensor: Any, operands: list[Any], views: int) -> bool:
     return related and sys.getrefcount(memory) > ALONE + views
 
 
-def _has_graph(tensor: Any, operands: list[Any]) -> bool:
+def _has_graph(tensor: Any, operands: Listed) -> bool:
     """Whether a change of this Tensor belongs to a graph."""
     return MODE.get().grad and any(t._node is not None for t in (tensor, *operands))
 
@@ -128,9 +130,12 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
     """
     operands = [a for a in args if hasattr(a, "_node")]
     if tensor._node.__class__ is AccumulateGrad and MODE.get().grad:
-        what = f"a leaf that requires grad{named(tensor)} cannot be "
-        what += "changed in place: its gradient would have no place to go"
-        raise refusal(what, "do it inside `with mg.no_grad():`, or work on x.clone()", GradError)
+        raise refusal(
+            f"a leaf that requires grad{named(tensor)} cannot be "
+            "changed in place: its gradient would have no place to go",
+            "do it inside `with mg.no_grad():`, or work on x.clone()",
+            GradError,
+        )
     views = _views_among(operands, tensor)
     arrays = {id(data): data for _, data in views if data is not tensor._data}
     # other Tensors may hold them, too
@@ -170,7 +175,7 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
     return tensor
 
 
-def _views_among(operands: list[Any], tensor: Any) -> list[tuple[Any, Any]]:
+def _views_among(operands: Listed, tensor: Any) -> list[tuple[Any, Any]]:
     """The operands that are views of a Tensor which is to change, with their arrays: ``y[:2] = y[1:]``."""
     memory = memory_of(tensor._data)
     others = [o for o in operands if o is not tensor and memory_of(o._data) is memory]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar, Token
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import iscoroutinefunction, isgeneratorfunction
@@ -76,8 +77,8 @@ class _Switch:
 
     def _copy(self) -> _Switch:
         """The same switch with tokens of its own: calls may overlap in threads and tasks."""
-        made: _Switch = object.__new__(type(self))
-        made.changes, made._tokens = self.changes, []
+        made = copy(self)
+        made._tokens = []
         return made
 
 
@@ -189,13 +190,13 @@ class saved_tensors_hooks(_Switch):
     (1, tensor(4.))
     """
 
-    def __init__(self, pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> None:
+    def __init__(self, pack: Function, unpack: Function) -> None:
         super().__init__()
+        self.changes = {"saved_hooks": (pack, unpack)}
         for hook in (pack, unpack):
             if not callable(hook):
                 what = f"saved_tensors_hooks takes two functions, not {describe(hook)}"
                 raise refusal(what, "pack and unpack: lambda a: a", DTypeError)
-        self.changes = {"saved_hooks": (pack, unpack)}
 
 
 class recorded(_Switch):

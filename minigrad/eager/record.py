@@ -35,7 +35,7 @@ import numpy as np
 
 from ..errors import RuleError, describe, op_error, refusal
 from ..ops.shape import sum_to, unbroadcast
-from ..primitives.arguments import REQUIRED, Args, Attrs, ByName, Function, Value, frozen  # noqa: F401
+from ..primitives.arguments import REQUIRED, Args, Attrs, ByName, Function, Listed, Value, frozen  # noqa: F401
 from ..primitives.dispatch import EAGER, FIRST_CALL, check_finite, refused  # noqa: F401
 from ..primitives.dispatch import answer as other_engine
 from ..primitives.registry import STARRED, Primitive, Rule, by_position, of_package
@@ -416,7 +416,7 @@ def own(value: Any) -> Any:
     return np.array(value) if isinstance(value, CHANGEABLE) else value
 
 
-def owned(values: Any, arrays: list[Any]) -> list[Any]:
+def owned(values: Any, arrays: Listed) -> Listed:
     """The arrays of a list as they are saved."""
     pairs = zip(values, arrays, strict=True)
     return [d if isinstance(x, Tensor) and not x._exposed else own(d) for x, d in pairs]
@@ -476,7 +476,7 @@ def attach(node: Any, outs: list[Tensor]) -> None:
             out._node = Output(node, k)
 
 
-def observe(mode: Mode, node: Node, args: Args, attrs: Attrs, outs: list[Any]) -> None:
+def observe(mode: Mode, node: Node, args: Args, attrs: Attrs, outs: Listed) -> None:
     """The rarely used switches: look for NaN and infinity, pack saved values, tell a recorder."""
     if mode.recorder is not None:
         mode.recorder(node.primitive, args, attrs, outs)
@@ -505,7 +505,7 @@ def joined(value: Any, edge: Any) -> Any:
     return edge.variable if edge.__class__ is AccumulateGrad else wrap(value, edge)
 
 
-def spread(grads: Any, edges: list[Any]) -> list[Any]:
+def spread(grads: Any, edges: Listed) -> Listed:
     """The gradients of a list, one per edge; None where nobody wants it."""
     if grads is None:
         return [None] * len(edges)

@@ -514,10 +514,12 @@ class Tensor(Operators):
 
     def _refuse_if_graph(self, what: str) -> None:
         if self._node is not None:
-            what = f"{what} on a Tensor that requires grad would cut the graph silently"
-            advice = "x.detach().numpy() if that is meant; else the function of minigrad "
-            advice += "(mg.exp(x) instead of np.exp(x))"
-            raise refusal(what, advice, GradError)
+            raise refusal(
+                f"{what} on a Tensor that requires grad would cut the graph silently",
+                "x.detach().numpy() if that is meant; else the function of minigrad "
+                "(mg.exp(x) instead of np.exp(x))",
+                GradError,
+            )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return ufunc_on_values(ufunc, method, inputs, kwargs, Tensor)

@@ -199,7 +199,7 @@ def clip(x, min=None, max=None):
     if any(isinstance(b, Value | np.ndarray) for b in (min, max)):
         x = x if min is None else maximum(x, min)
         return x if max is None else minimum(x, max)
-    return clip_by_numbers(x, min=min, max=max)
+    return clip_by_numbers(x, min, max)
 
 
 @primitive(type="clip", title="Clamp")

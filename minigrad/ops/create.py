@@ -230,7 +230,7 @@ def dropout(x, p=0.5, seed=None, training=True):
         raise refusal("dropout needs a seed", "seed=0, or a generator: np.random.default_rng(0)")
     if isinstance(seed, np.random.Generator):
         seed = int(seed.integers(2**63))
-    return dropout_of(x, seed, p=p)
+    return dropout_of(x, seed, p)
 
 
 def normal(shape, mean=0.0, std=1.0, *, generator, dtype=float, requires_grad=False, name=None):

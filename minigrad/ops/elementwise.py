@@ -370,7 +370,7 @@ def pow_log(x, y, *, n=1):
 
 pow_log.grad(
     x=lambda x, y, out_grad, n: out_grad * _pow_log_slope(x, y, n),
-    y=lambda x, y, out_grad, n: out_grad * pow_log(x, y, n=n + 1),
+    y=lambda x, y, out_grad, n: out_grad * pow_log(x, y, n + 1),
 ).formula(
     x="g * x ** (y - 1) * (y * log(x) ** n + n * log(x) ** (n - 1))",
     y="g * x ** y * log(x) ** (n + 1)",
@@ -378,8 +378,8 @@ pow_log.grad(
 
 
 def _pow_log_slope(x, y, n):
-    slope = y * pow_log(x, y - 1, n=n)
-    return slope + n * pow_log(x, y - 1, n=n - 1) if n else pow_slope(x, y)
+    slope = y * pow_log(x, y - 1, n)
+    return slope + n * pow_log(x, y - 1, n - 1) if n else pow_slope(x, y)
 
 
 def _base(x):

@@ -29,10 +29,10 @@ def getitem(x, index):
             [4., 4.]]))
     """
     if index.__class__ in _BASIC:
-        return basic_getitem(x, index=index)
+        return basic_getitem(x, index)
     template, arrays = _template(index)
     if not arrays:
-        return basic_getitem(x, index=template)
+        return basic_getitem(x, template)
     return gather(x if isinstance(x, Value) else np.asarray(x), *arrays, template=template)
 
 
@@ -45,7 +45,7 @@ def setitem(x, y, index):
     """
     template, arrays = _template(index)
     if not arrays:
-        return basic_setitem(x, y, index=template)
+        return basic_setitem(x, y, template)
     return put(x if isinstance(x, Value) else np.asarray(x), y, *arrays, template=template)
 
 
@@ -107,7 +107,7 @@ def basic_setitem(x, y, *, index):
 
 
 basic_setitem.grad(
-    x=lambda out_grad, index: basic_setitem(out_grad, 0, index=index),
+    x=lambda out_grad, index: basic_setitem(out_grad, 0, index),
     y=lambda out_grad, index, y_shape: unbroadcast(basic_getitem(out_grad, index), y_shape),
 ).formula(x="erase(g, index)", y="sum_to(g[index], y.shape)")
 
@@ -166,7 +166,7 @@ put.grad(
     y=lambda index, out_grad, template, y_shape: unbroadcast(
         gather(out_grad, *index, template=template)
         * put_winners(out_grad, *index, template=template),
-        shape=y_shape,
+        y_shape,
     ),
 ).formula(x="erase(g, index)", y="sum_to(g[index] * last(index), y.shape)")
 
@@ -270,7 +270,7 @@ def scatter_add(x, indices, y, *, axis=0):
 scatter_add.grad(
     x=lambda out_grad: out_grad,
     y=lambda indices, out_grad, axis, y_shape: unbroadcast(
-        take_along_axis(out_grad, indices, axis=axis), shape=y_shape
+        take_along_axis(out_grad, indices, axis), y_shape
     ),
 ).formula(y="sum_to(take_along_axis(g, indices, axis), y.shape)")
 
@@ -358,7 +358,7 @@ def embedding(indices, weight):
     tensor([[3., 4.],
             [1., 2.]])
     """
-    return take(weight, indices, axis=0)
+    return take(weight, indices, 0)
 
 
 # -- sorting and searching: values have the gradient of the places they came from, indices none
@@ -423,7 +423,7 @@ def topk(x, *, k, axis=-1, largest=True):
         raise ValueError(
             f"k={k} of {x.shape[axis]} elements; repair: choose k from 0 to {x.shape[axis]}"
         )
-    order = argsort(x, axis=axis, descending=largest)
+    order = argsort(x, axis, largest)
     first = np.take(order, np.arange(k), axis=axis)
     return np.take_along_axis(x, first, axis), first
 

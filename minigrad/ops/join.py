@@ -33,9 +33,9 @@ def split_like(x, *, shapes, axis=0):
 
 def _concat_rule(out_grad, x_shape, axis):
     if axis is not None:
-        return split_like(out_grad, shapes=x_shape, axis=axis)
-    flat = split_like(out_grad, shapes=[(math.prod(s),) for s in x_shape])
-    return [reshape(g, shape=s) for g, s in zip(flat, x_shape, strict=True)]
+        return split_like(out_grad, x_shape, axis)
+    flat = split_like(out_grad, [(math.prod(s),) for s in x_shape])
+    return [reshape(g, s) for g, s in zip(flat, x_shape, strict=True)]
 
 
 concat.grad(x=_concat_rule).formula(x="part(g, k)")
@@ -202,11 +202,11 @@ def repeat(x, repeats, axis=None):
     (tensor([1., 1., 2., 2.]), tensor([1., 2., 2., 2.]))
     """
     if axis is None:
-        x, axis = reshape(x, shape=(-1,)), 0
+        x, axis = reshape(x, (-1,)), 0
     (axis,) = axis_tuple(axis, np.ndim(x))
     if isinstance(repeats, int | np.integer):
-        apart = expand_dims(x, axis=axis + 1)
+        apart = expand_dims(x, axis + 1)
         times = [1] * (axis + 1) + [int(repeats)] + [1] * (np.ndim(x) - axis - 1)
-        return flatten(tile(apart, repetitions=times), start=axis, end=axis + 1)
+        return flatten(tile(apart, times), axis, axis + 1)
     n = np.shape(x)[axis]
-    return take(x, np.repeat(np.arange(n), np.broadcast_to(repeats, n)), axis=axis)
+    return take(x, np.repeat(np.arange(n), np.broadcast_to(repeats, n)), axis)

@@ -142,7 +142,7 @@ def outer(x, y):
     tensor([[3., 4.],
             [6., 8.]])
     """
-    return mul(expand_dims(flatten(x), axis=1), flatten(y))
+    return mul(expand_dims(flatten(x), 1), flatten(y))
 
 
 def trace(x, offset=0):
@@ -152,7 +152,7 @@ def trace(x, offset=0):
     >>> mg.trace(mg.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor(5.)
     """
-    return reduce_sum(diagonal(x, offset=offset, axis1=-2, axis2=-1), axis=-1)
+    return reduce_sum(diagonal(x, offset, axis1=-2, axis2=-1), -1)
 
 
 def cross(x, y, axis=-1):
@@ -171,7 +171,7 @@ def cross(x, y, axis=-1):
             )
 
     def turned(value, by):
-        return roll(value, shift=by, axis=axis)
+        return roll(value, by, axis)
 
     return sub(mul(turned(x, -1), turned(y, 1)), mul(turned(x, 1), turned(y, -1)))
 
@@ -225,8 +225,8 @@ def _with_axes(x):
 
 
 # NumPy repeats a vector to a square matrix first
-tril.grad(x=lambda out_grad, x_shape, k: unbroadcast(tril(out_grad, k=k), shape=x_shape))
-triu.grad(x=lambda out_grad, x_shape, k: unbroadcast(triu(out_grad, k=k), shape=x_shape))
+tril.grad(x=lambda out_grad, x_shape, k: unbroadcast(tril(out_grad, k), x_shape))
+triu.grad(x=lambda out_grad, x_shape, k: unbroadcast(triu(out_grad, k), x_shape))
 tril.formula(x="tril(g, k)")
 triu.formula(x="triu(g, k)")
 
@@ -271,9 +271,9 @@ def diag(x, k=0):
         what = f"diag takes a vector or a matrix, not {describe(x)}"
         raise refusal(what, "mg.diagonal(x, axis1=-2, axis2=-1), of each matrix of a stack")
     if len(shape) == 2:
-        return diagonal(x, offset=k)
+        return diagonal(x, k)
     n = shape[0] + abs(k)
-    return put_diagonal(x, shape=(n, n), offset=k)
+    return put_diagonal(x, (n, n), k)
 
 
 # -- inverse, linear systems, determinant, Cholesky factor ---------------------------------
@@ -314,12 +314,12 @@ def solve(a, b):
 @solve.grad
 def _solve_rule(a, out, out_grad, a_shape, b_shape):
     if len(out.shape) < len(a.shape):  # b is a vector
-        b_grad = squeeze(solve(_t(a), expand_dims(out_grad, axis=-1)), axis=-1)
-        a_grad = -expand_dims(b_grad, axis=-1) * expand_dims(out, axis=-2)
+        b_grad = squeeze(solve(_t(a), expand_dims(out_grad, -1)), -1)
+        a_grad = -expand_dims(b_grad, -1) * expand_dims(out, -2)
     else:
         b_grad = solve(_t(a), out_grad)
         a_grad = -matmul(b_grad, _t(out))
-    return unbroadcast(a_grad, shape=a_shape), unbroadcast(b_grad, shape=b_shape)
+    return unbroadcast(a_grad, a_shape), unbroadcast(b_grad, b_shape)
 
 
 solve.formula(a="-solve(a.T, g) @ out.T", b="solve(a.T, g)")
@@ -336,7 +336,7 @@ def det(x):
     return np.linalg.det(x)
 
 
-det.grad(x=lambda x, out_grad: expand_dims(out_grad, axis=(-1, -2)) * cofactor(x)).formula(
+det.grad(x=lambda x, out_grad: expand_dims(out_grad, (-1, -2)) * cofactor(x)).formula(
     x="g * out * inv(x).T"
 )
 
@@ -353,7 +353,7 @@ def cofactor(x):
 
 def _cofactor_rule(x, out, out_grad):
     back = _t(inv(x))
-    share = reduce_sum(out_grad * out, axis=(-1, -2), keepdims=True)
+    share = reduce_sum(out_grad * out, (-1, -2), keepdims=True)
     return share * back - matmul(matmul(back, _t(out_grad)), out)
 
 
@@ -424,8 +424,8 @@ def _pull(k, terms, out, x, out_grad, shape):
     values = [out_grad, *(a for j, a in enumerate(x) if j != k)]
     value = einsum_of(values, subscripts=f"{','.join([out, *others])}->{letters}")
     if letters == term:
-        return fit(value, shape=shape)
-    return spread(value, shape=shape, source=letters, target=term)
+        return fit(value, shape)
+    return spread(value, shape, letters, term)
 
 
 def explicit(subscripts, ranks):
@@ -456,7 +456,7 @@ fit.grad(x=(fit, "out_grad, x_shape"))
 def spread(x, *, shape, source, target):
     """Zeros with ``x`` on the diagonals of repeated letters, repeated along new letters."""
     sizes = dict(zip(target, shape, strict=True))
-    x = fit(x, shape=[sizes[c] for c in source])  # a letter may have length 1 in one operand
+    x = fit(x, [sizes[c] for c in source])  # a letter may have length 1 in one operand
     out = np.zeros(shape, x.dtype)
     unique = "".join(dict.fromkeys(target))
     places = np.einsum(f"{target}->{unique}", out)  # a view that can be written to
@@ -466,7 +466,7 @@ def spread(x, *, shape, source, target):
 
 spread.grad(
     x=lambda out_grad, x_shape, source, target: fit(
-        einsum_of([out_grad], subscripts=f"{target}->{source}"), shape=x_shape
+        einsum_of([out_grad], subscripts=f"{target}->{source}"), x_shape
     )
 ).formula(x="diagonals(g, target, source)")
 

@@ -42,7 +42,7 @@ def one_hot(indices, num_classes=None):
     if known is not None and (wrong := uncounted(known, num_classes)):
         raise refusal(f"one_hot: {wrong[0]}", "num_classes=…, above the largest", IndexShapeError)
     places = np.arange(num_classes)
-    return astype(equal(expand_dims(indices, axis=-1), places), int)
+    return astype(equal(expand_dims(indices, -1), places), int)
 
 
 def cross_entropy(
@@ -68,17 +68,17 @@ def cross_entropy(
         if reduction == "mean" and weight is None and ignore_index is None and not share:
             return mean_cross_entropy(x, target, axis)
         return _likelihood(
-            log_softmax(x, axis=axis), target, axis, reduction, weight, ignore_index, share
+            log_softmax(x, axis), target, axis, reduction, weight, ignore_index, share
         )
     if ignore_index is not None:
         what = "ignore_index names a class, and this target holds probabilities"
         raise refusal(what, "probabilities of 0 in the rows to ignore")
     if share:
         target = target * (1 - share) + share / np.shape(x)[axis]
-    terms = target * log_softmax(x, axis=axis)
+    terms = target * log_softmax(x, axis)
     if weight is not None:
         terms = terms * _along(weight, x, axis)
-    return reduced(-reduce_sum(terms, axis=axis), reduction)
+    return reduced(-reduce_sum(terms, axis), reduction)
 
 
 @primitive(type="cross_entropy", nondiff=("target",))
@@ -103,8 +103,8 @@ def softmax_less_target(x, target, *, axis=-1):
 
 
 def _softmax_less_target_rule(x, target, out_grad, x_shape, axis):
-    p = softmax(x, axis=axis)
-    back = p * (out_grad - reduce_sum(p * out_grad, axis=axis, keepdims=True))
+    p = softmax(x, axis)
+    back = p * (out_grad - reduce_sum(p * out_grad, axis, keepdims=True))
     rows = tuple([a for a in range(len(x_shape)) if a != axis % len(x_shape)])
     return over_count(back, x_shape, rows)
 
@@ -198,10 +198,10 @@ def _likelihood(x, target, axis, reduction, weight, ignore_index, share):
         raise refusal(f"{shown}: {wrong[0]}", wrong[1], error)
     counts = None
     if weight is not None:
-        x, counts = x * _along(weight, x, axis), take(weight, target, axis=0)
-    losses = -squeeze(take_along_axis(x, expand_dims(target, axis=axis), axis=axis), axis=axis)
+        x, counts = x * _along(weight, x, axis), take(weight, target, 0)
+    losses = -squeeze(take_along_axis(x, expand_dims(target, axis), axis), axis)
     if share:
-        losses = losses * (1 - share) - mean(x, axis=axis) * share
+        losses = losses * (1 - share) - mean(x, axis) * share
     if counted is not None:
         losses = where(counted, losses, 0.0)
         counts = where(counted, ones_like(losses) if counts is None else counts, 0.0)
@@ -218,7 +218,7 @@ def _along(weight, x, axis):
         what = f"weight is {describe(weight)}, and there are {size} classes"
         raise refusal(what, "one number for each class: mg.ones([n])")
     shape[axis] = size
-    return reshape(weight, shape=tuple(shape))
+    return reshape(weight, tuple(shape))
 
 
 # -- two classes, and distances ------------------------------------------------------------

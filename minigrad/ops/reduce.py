@@ -109,11 +109,11 @@ def prod(x, *, axis=None, keepdims=False):
 
 def _prod_rule(x, out_grad, x_shape, axis, keepdims):
     """The gradient times all other factors: along each axis those before an element, and those behind it."""
-    grad = expand_reduced(out_grad, shape=x_shape, axis=axis, keepdims=keepdims)
+    grad = expand_reduced(out_grad, x_shape, axis, keepdims)
     for a in reduced_axes(axis, len(x_shape)):
-        before = shift(cumprod(x, axis=a), axis=a, by=1, fill=1)
-        after = shift(cumprod(x, axis=a, reverse=True), axis=a, by=-1, fill=1)
-        grad, x = grad * (before * after), prod(x, axis=a, keepdims=True)
+        before = shift(cumprod(x, a), a, by=1, fill=1)
+        after = shift(cumprod(x, a, reverse=True), a, by=-1, fill=1)
+        grad, x = grad * (before * after), prod(x, a, keepdims=True)
     return grad
 
 
@@ -145,8 +145,8 @@ def min(x, *, axis=None, keepdims=False):
 
 
 def _extremum_rule(x, out, out_grad, x_shape, axis, keepdims):
-    wide = expand_reduced(out_grad, shape=x_shape, axis=axis, keepdims=keepdims)
-    return wide * tie_share(x, out, axis=axis, keepdims=keepdims)
+    wide = expand_reduced(out_grad, x_shape, axis, keepdims)
+    return wide * tie_share(x, out, axis, keepdims)
 
 
 for _op in (max, min):
@@ -156,7 +156,7 @@ for _op in (max, min):
 @primitive
 def tie_share(x, out, *, axis=None, keepdims=False):
     """1 / (number of ties) where ``x`` equals its reduced value, else 0; no gradient."""
-    wide = expand_reduced(out, shape=x.shape, axis=axis, keepdims=keepdims)
+    wide = expand_reduced(out, x.shape, axis, keepdims)
     winner = (x == wide) | (x != x)
     ties = np.maximum(np.add.reduce(winner, axis=axis, keepdims=True), 1)
     return (winner / ties).astype(np.result_type(x, np.float16))
@@ -230,20 +230,20 @@ def _running(ufunc, x, axis, reverse):
 
 
 def _cumsum_rule(out_grad, x_shape, axis, reverse):
-    back = cumsum(out_grad, axis=axis, reverse=not reverse)
-    return back if axis is not None else reshape(back, shape=x_shape)
+    back = cumsum(out_grad, axis, not reverse)
+    return back if axis is not None else reshape(back, x_shape)
 
 
 def _cumprod_rule(x, out, out_grad, x_shape, axis, reverse):
     if axis is None:
-        row = reshape(x, shape=(-1,))
-        return reshape(_cumprod_rule(row, out, out_grad, (-1,), 0, reverse), shape=x_shape)
+        row = reshape(x, (-1,))
+        return reshape(_cumprod_rule(row, out, out_grad, (-1,), 0, reverse), x_shape)
     if not x_shape:
         return out_grad
     step = -1 if reverse else 1
-    ahead = shift(x, axis=axis, by=-step, fill=0)
-    later = recurrence(ahead, out_grad, axis=axis, reverse=not reverse)
-    return later * shift(out, axis=axis, by=step, fill=1)
+    ahead = shift(x, axis, -step, fill=0)
+    later = recurrence(ahead, out_grad, axis, not reverse)
+    return later * shift(out, axis, step, fill=1)
 
 
 cumsum.grad(x=_cumsum_rule).formula(x="cumsum(g, axis, not reverse)")
@@ -260,9 +260,7 @@ def shift(x, *, axis, by, fill=0):
     return out
 
 
-shift.grad(x=lambda out_grad, axis, by: shift(out_grad, axis=axis, by=-by)).formula(
-    x="shift(g, axis, -by)"
-)
+shift.grad(x=lambda out_grad, axis, by: shift(out_grad, axis, -by)).formula(x="shift(g, axis, -by)")
 
 
 @primitive
@@ -279,9 +277,9 @@ def recurrence(a, b, *, axis, reverse=False):
 @recurrence.grad
 def _recurrence_rule(a, out, out_grad, axis, reverse):
     step = -1 if reverse else 1
-    ahead = shift(a, axis=axis, by=-step)
-    later = recurrence(ahead, out_grad, axis=axis, reverse=not reverse)
-    return later * shift(out, axis=axis, by=step), later
+    ahead = shift(a, axis, -step)
+    later = recurrence(ahead, out_grad, axis, not reverse)
+    return later * shift(out, axis, step), later
 
 
 recurrence.formula(
@@ -295,7 +293,7 @@ recurrence.formula(
 
 def center(x, axis):
     """``x`` less its mean over axes."""
-    return x - mean(x, axis=axis, keepdims=True)
+    return x - mean(x, axis, keepdims=True)
 
 
 @primitive
@@ -351,7 +349,7 @@ def length(x, *, axis=None, keepdims=False):
 
 length.grad(
     x=lambda x, out, out_grad, x_shape, axis, keepdims: (
-        expand_reduced(safe_div(out_grad, out), shape=x_shape, axis=axis, keepdims=keepdims) * x
+        expand_reduced(safe_div(out_grad, out), x_shape, axis, keepdims) * x
     )
 ).formula(x="g * x / out")
 
@@ -382,14 +380,14 @@ def norm(x, ord=2, axis=None, keepdims=False):
     tensor(5.)
     """
     if ord == 2:
-        return length(x, axis=axis, keepdims=keepdims)
+        return length(x, axis, keepdims)
     if ord == 1:
-        return reduce_sum(abs(x), axis=axis, keepdims=keepdims)
+        return reduce_sum(abs(x), axis, keepdims)
     if ord in (np.inf, -np.inf):
         return (max if ord > 0 else min)(abs(x), axis=axis, keepdims=keepdims)
     if not isinstance(ord, int | float) or ord <= 0:
         raise refusal(f"ord={ord!r} is no norm", "1, 2, another p > 0, or ±inf")
-    return p_length(x, p=float(ord), axis=axis, keepdims=keepdims)
+    return p_length(x, float(ord), axis, keepdims)
 
 
 @primitive
@@ -428,12 +426,12 @@ def normalize(x, *, axis=-1, eps=1e-5):
     tensor([-1.,  1.])
     """
     low = center(x, axis=axis)
-    return low / np.sqrt(mean(low * low, axis=axis, keepdims=True) + eps)
+    return low / np.sqrt(mean(low * low, axis, keepdims=True) + eps)
 
 
 def _normalize_rule(x, out, out_grad, axis, eps):
-    deviation = (var(x, axis=axis, keepdims=True) + eps) ** 0.5
-    along = mean(out * out_grad, axis=axis, keepdims=True)
+    deviation = (var(x, axis, keepdims=True) + eps) ** 0.5
+    along = mean(out * out_grad, axis, keepdims=True)
     return (center(out_grad, axis=axis) - out * along) / deviation
 
 
@@ -452,7 +450,7 @@ def layer_norm(x, weight=None, bias=None, axis=-1, eps=1e-5):
     if isinstance(weight, tuple):  # elsewhere the sizes of the axes stand here
         what = f"layer_norm(weight={weight}): a weight is an array as long as the axis"
         raise refusal(what, "layer_norm(x, weight, bias, axis=-1)")
-    return _scaled(normalize(x, axis=axis, eps=eps), weight, bias)
+    return _scaled(normalize(x, axis, eps), weight, bias)
 
 
 def batch_norm(x, weight=None, bias=None, mean=None, var=None, axis=1, eps=1e-5):
@@ -470,10 +468,10 @@ def batch_norm(x, weight=None, bias=None, mean=None, var=None, axis=1, eps=1e-5)
     (axis,) = axis_tuple(axis, ndim)
     wide = tuple(-1 if k == axis else 1 for k in range(ndim))
     if mean is None:
-        out = normalize(x, axis=tuple(k for k in range(ndim) if k != axis), eps=eps)
+        out = normalize(x, tuple(k for k in range(ndim) if k != axis), eps)
     else:
-        out = (x - reshape(mean, shape=wide)) / (reshape(var, shape=wide) + eps) ** 0.5
-    parts = (None if p is None else reshape(p, shape=wide) for p in (weight, bias))
+        out = (x - reshape(mean, wide)) / (reshape(var, wide) + eps) ** 0.5
+    parts = (None if p is None else reshape(p, wide) for p in (weight, bias))
     return _scaled(out, *parts)
 
 

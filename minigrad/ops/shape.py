@@ -164,9 +164,9 @@ def _inverse_order(axes):
     return None if axes is None else tuple(np.argsort([a % len(axes) for a in axes]).tolist())
 
 
-permute_dims.grad(
-    x=lambda out_grad, axes: permute_dims(out_grad, axes=_inverse_order(axes))
-).formula(x="transpose(g, argsort(axes))")
+permute_dims.grad(x=lambda out_grad, axes: permute_dims(out_grad, _inverse_order(axes))).formula(
+    x="transpose(g, argsort(axes))"
+)
 
 
 @primitive(view=True)
@@ -233,7 +233,7 @@ def moveaxis(x, source, destination):
     (3, 4, 2)
     """
     numbered = np.broadcast_to(0, range(1, np.ndim(x) + 1))  # each axis as long as its number
-    return permute_dims(x, axes=[n - 1 for n in np.moveaxis(numbered, source, destination).shape])
+    return permute_dims(x, [n - 1 for n in np.moveaxis(numbered, source, destination).shape])
 
 
 @primitive(view=True)
@@ -265,6 +265,6 @@ def _back(shift):
     return tuple(-s for s in shift) if isinstance(shift, tuple | list) else -shift
 
 
-roll.grad(x=lambda out_grad, shift, axis: roll(out_grad, shift=_back(shift), axis=axis)).formula(
+roll.grad(x=lambda out_grad, shift, axis: roll(out_grad, _back(shift), axis)).formula(
     x="roll(g, -shift, axis)"
 )

@@ -29,9 +29,7 @@ def shares(x, axis):
 
 
 softmax.grad(
-    x=lambda out, out_grad, axis: (
-        out * (out_grad - reduce_sum(out * out_grad, axis=axis, keepdims=True))
-    )
+    x=lambda out, out_grad, axis: out * (out_grad - reduce_sum(out * out_grad, axis, keepdims=True))
 ).formula(x="out * (g - sum(out * g))")
 
 
@@ -50,9 +48,7 @@ def log_softmax(x, *, axis=-1):
 
 
 log_softmax.grad(
-    x=lambda out, out_grad, axis: (
-        out_grad - exp(out) * reduce_sum(out_grad, axis=axis, keepdims=True)
-    )
+    x=lambda out, out_grad, axis: out_grad - exp(out) * reduce_sum(out_grad, axis, keepdims=True)
 ).formula(x="g - exp(out) * sum(g)")
 
 

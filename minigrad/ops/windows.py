@@ -142,7 +142,7 @@ def conv2d_weight(x, y, *, shape, stride=1, padding=0, dilation=1, groups=1):
 
 
 def _bias_rule(out_grad):
-    return reduce_sum(out_grad, axis=(0, 2, 3))
+    return reduce_sum(out_grad, (0, 2, 3))
 
 
 conv2d.grad(
@@ -182,9 +182,7 @@ def conv_transpose2d(x, w, b=None, *, stride=1, padding=0, output_padding=0, dil
             f"repair: w is [channels of x, channels of the result / groups, height, width]"
         )
     shape = transposed_shape(x, w, groups, stride, padding, dilation, output_padding)
-    out = conv2d_input(
-        x, w, shape=shape, stride=stride, padding=padding, dilation=dilation, groups=groups
-    )
+    out = conv2d_input(x, w, shape, stride, padding, dilation, groups)
     return out if b is None else out + np.reshape(b, (-1, 1, 1))
 
 
@@ -215,15 +213,15 @@ def conv1d(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
     tensor([[[-1., -1.]]])
     """
     wide = conv2d(
-        expand_dims(x, axis=2),
-        expand_dims(w, axis=2),
+        expand_dims(x, 2),
+        expand_dims(w, 2),
         b,
-        stride=(1, stride),
-        padding=(0, padding),
-        dilation=(1, dilation),
-        groups=groups,
+        (1, stride),
+        (0, padding),
+        (1, dilation),
+        groups,
     )
-    return squeeze(wide, axis=2)
+    return squeeze(wide, 2)
 
 
 def _fits(values, shape, filters, stride, padding, dilation):

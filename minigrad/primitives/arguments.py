@@ -10,7 +10,8 @@ ByName = dict[str, Any]  #: name → value
 Attrs = dict[str, Any]  #: attr → value
 Names = tuple[str, ...]
 Slots = dict[str, list[str]]  #: slot → the names of an operator in a Program
-Values = dict[str, list[Any]]  #: slot → values
+Listed = list[Any]  #: values, nodes or gradients in a row
+Values = dict[str, Listed]  #: slot → values
 Function = Callable[..., Any]
 
 
@@ -25,7 +26,7 @@ class Value:
         raise NotImplementedError
 
 
-def as_list(value: Any) -> list[Any]:
+def as_list(value: Any) -> Listed:
     """A list or tuple as a list, one thing as a list of it.
 
     >>> as_list((1, 2)), as_list(3)

@@ -54,13 +54,8 @@ def answer(primitive: Primitive, args: Args, attrs: Attrs) -> Any:
     if "apply" in EAGER:
         return EAGER["apply"](primitive, args, attrs)
     args, attrs = primitive.bind(args, attrs)
-    return compute(primitive, args, args, attrs)
-
-
-def compute(primitive: Primitive, args: Args, arrays: Args, attrs: Attrs) -> Any:
-    """Run a kernel; an error of it is told with the arguments of the call."""
     try:
-        return primitive.kernel(*arrays, **attrs)
+        return primitive.kernel(*args, **attrs)
     except Exception as error:
         raise refused(primitive, args, attrs, error) from error
 

@@ -26,7 +26,7 @@ This module imports nothing of minigrad but its errors, what a call's arguments 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from keyword import iskeyword
 from types import FunctionType
@@ -34,7 +34,7 @@ from typing import Any
 
 from ..errors import RuleError, did_you_mean, refusal
 from ..errors.calls import call_error
-from .arguments import LISTED, REQUIRED, Args, Attrs, Function, Names, frozen
+from .arguments import LISTED, REQUIRED, Args, Attrs, Function, Listed, Names, frozen
 from .dispatch import forget, public_function
 
 REGISTRY: dict[str, Primitive] = {}  #: op type → primitive (the OpInfoMap of the documents)
@@ -77,7 +77,7 @@ class Primitive:
     node_class: Any = None  # of its nodes; the eager engine makes it with the first one
     doc: str = ""
 
-    def grad(self, joint: Callable[..., Any] | None = None, /, **rules: Any) -> Any:
+    def grad(self, joint: Function | None = None, /, **rules: Any) -> Any:
         """Declare gradients: one keyword per input, or one function for all inputs that share work.
 
         A joint function returns one gradient per input, in order, None where there is none.  A rule that is one call
@@ -119,9 +119,12 @@ class Primitive:
         legal = self.legal_reads()
         for name in rule.reads:
             if legal.count(name) > 1:
-                what = f"the rule of {self.type!r} reads {name!r}, and that could mean two things: a parameter of the "
-                what += "kernel, and an output, a gradient or a shape"
-                raise refusal(what, "another name for the parameter of the kernel", RuleError)
+                raise refusal(
+                    f"the rule of {self.type!r} reads {name!r}, and that could mean two things: a parameter of the "
+                    "kernel, and an output, a gradient or a shape",
+                    "another name for the parameter of the kernel",
+                    RuleError,
+                )
             if name not in legal:
                 what = f"the gradient rule of {self.type!r} for {', '.join(rule.inputs)} names {name!r}, which is"
                 what += " no input, output, gradient of an output, attr, or shape of an input"
@@ -157,7 +160,7 @@ class Primitive:
         """The inputs and outputs whose *values* the wanted rules read: what backward keeps alive."""
         return tuple(n for n in self.reads(wanted) if n in self.inputs or n in self.outputs)
 
-    def placed(self, values: Args, named: Attrs, first: int = 0) -> list[Any]:
+    def placed(self, values: Args, named: Attrs, first: int = 0) -> Listed:
         """The values of a call in the places of its parameters, from the ``first`` on; defaults where none is given."""
         names, places = [*self.parameters][first:], [*self.parameters.values()][first:]
         if len(values) > len(names):
@@ -227,7 +230,7 @@ class Primitive:
         return f"<primitive {self.type}>"
 
 
-def primitive(kernel: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+def primitive(kernel: Function | None = None, /, **options: Any) -> Any:
     """Turn a NumPy function into a primitive and enter it in the registry.
 
     Options: ``type`` (its name in programs, the function's own by default), ``outputs`` (names, if there are several),
@@ -336,7 +339,7 @@ def _same_definition(old: Function, new: Function) -> bool:
     return len(places) == 1 and new.__module__ == "__main__" and "<" not in new.__qualname__
 
 
-def elementwise(kernel: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+def elementwise(kernel: Function | None = None, /, **options: Any) -> Any:
     """`primitive` for functions that broadcast: each gradient is summed back to its input's shape.
 
     >>> from minigrad.primitives.registry import REGISTRY, elementwise

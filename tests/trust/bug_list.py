@@ -299,7 +299,7 @@ OPS = [
         ("broadcast: added axes are not summed", "if lead > 0: x", "if False:\n        x"),
         (
             "transpose: the gradient is not transposed",
-            "permute_dims(out_grad, axes=_inverse_order(axes))",
+            "permute_dims(out_grad, _inverse_order(axes))",
             "reshape(out_grad, shape=out_grad.shape[::-1])",
         ),
     ),
@@ -331,7 +331,7 @@ OPS += [
         "ops.softmax",
         (
             "softmax: no sum",
-            "out * (out_grad - reduce_sum(out * out_grad, axis=axis, keepdims=True))",
+            "out * (out_grad - reduce_sum(out * out_grad, axis, keepdims=True))",
             "out * (1 - out) * out_grad",
         ),
     ),
