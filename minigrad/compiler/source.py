@@ -389,7 +389,7 @@ def comment_of(op: Operator) -> str:
 
 
 def _said(op: Operator) -> str:
-    args = [clean(n) for n in op.input_names]
+    args = [clean(n) for n in op.input_names[:60]]
     args += [
         f"{k}={v!r}"
         for k, v in op.attrs.items()

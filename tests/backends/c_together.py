@@ -26,7 +26,7 @@ if os.environ.get("MINIGRAD_SANITIZE"):
     FLAGS += ["-fsanitize=address,undefined,bounds-strict", "-fno-sanitize-recover=all"]
 #: what a text may define outside of its functions
 NAMES = re.compile(
-    r"\b(?:\w+_(?:double|float|u?int\d+_t)|k\d+(?:_\d+)?|step|parameters|memory|feeds|loop)\b"
+    r"\b(?:\w+_(?:double|float|u?int\d+_t)|(?:k|part)\d+(?:_\d+)?|step|parameters|memory|feeds|loop)\b"
 )
 
 
@@ -68,6 +68,7 @@ def together(makes: list[Callable[[], Any]], exact: bool = True) -> list[Any]:
     in_c = (b for b in built if isinstance(b, c_step.BuiltC))  # what is faster in NumPy is not
     for k, one in enumerate(in_c):
         one.function = connected(library, texts[k], k)
+        one.run, one.fits = one.prepared()
     return steps
 
 

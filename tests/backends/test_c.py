@@ -15,7 +15,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import static
-from minigrad.backends.c import build
+from minigrad.backends.c import build, text
 from minigrad.backends.c import step as c_step
 from minigrad.errors import MinigradError, ProgramError
 from tests.backends import c_together
@@ -108,6 +108,11 @@ def test_ops_and_their_derivatives_agree_with_the_interpreter(first):
 @pytest.mark.parametrize("first", [0, 20])
 def test_random_programs_agree_with_the_interpreter(first):
     assert list(c_together.trials(first, 20)) == []
+
+
+def test_texts_that_are_cut_into_many_functions_agree_with_the_interpreter(monkeypatch):
+    monkeypatch.setattr(text, "LONG", 10)
+    assert list(c_together.trials(40, 20)) == []
 
 
 def test_exact_sums_products_and_quotients_have_the_bits_of_numpy():
@@ -233,15 +238,15 @@ def test_a_program_that_sorts_is_a_numpy_step_and_says_so():
     assert "sort cannot be said in C" in refused(static.to_c, program, {"x": (2, 3)}, loss)
 
 
-def test_a_program_that_adds_up_very_many_values_is_a_numpy_step_and_says_so():
+def test_a_long_program_is_cut_into_functions_and_adds_up_very_many_values():
     program = static.Program()
     with static.program_guard(program):
         w = static.parameter("w", [1.0, 2.0])
         y = mg.tanh(w * 2.0)
-        y.block.append_op("sum", {"x": [y.name] * 1_100}, {"out": ["total"]})
+        y.block.append_op("sum", {"x": [y.name] * 11_000}, {"out": ["total"]})
     step = static.compile(program, fetch="total", backend="c")
-    np.testing.assert_allclose(step(), static.Executor().run(program, {}, ["total"])[0])
-    assert step.history[0].startswith("in NumPy, which is faster: sum cannot be said in C")
+    assert "static int part1(" in step.source
+    np.testing.assert_array_equal(step(), static.Executor().run(program, {}, ["total"])[0])
 
 
 def test_a_few_calls_of_numpy_stay_calls_of_numpy_and_the_step_says_so(monkeypatch):

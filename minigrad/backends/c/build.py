@@ -37,14 +37,13 @@ EXACT = {
 }
 #: how a text declares a loop of NumPy's: its name, the function, the type
 LOOP = re.compile(r"^loop (numpy_(\w+?)_(double|float|u?int\d+)(?:_t)?) =", re.M)
-LONG = 5000  #: lines: -O3 takes compilers more than twice as long as -O2, for as fast a step
 PATIENCE = 300.0  #: seconds for one text
 
 
 def load(text: str, exact: bool) -> Any:
     """The function ``step`` of a text.  Errors: `ProgramError` if there is no compiler, or it fails."""
     cc = compiler()
-    command = [*cc, *FLAGS, *EXACT[exact], *(["-O2"] if text.count("\n") > LONG else [])]
+    command = [*cc, *FLAGS, *EXACT[exact]]
     about = os.stat(os.path.realpath(cc[0]))
     facts = [text, *command, str(about.st_mtime_ns), str(about.st_size), processor()]
     name = hashlib.sha256("\0".join(facts).encode()).hexdigest()[:32]

@@ -61,8 +61,7 @@ class Calls(Page):
         elif call.path == "np.einsum" and call.kind != "opaque":
             self.einsum(call, *args)
         else:
-            # a sum of more values than a kernel may make calls is one call of NumPy's step
-            slow = function in (np.sort, np.argsort) or call.path == "sum"
+            slow = function in (np.sort, np.argsort)
             raise Unsayable(f"{call.path} has no counterpart here", slow=slow)
 
     def out(self, call: Call) -> Place:

@@ -15,6 +15,7 @@ from ...compiler.passes.dce import drop_unneeded
 from ...compiler.passes.in_place import make_in_place
 from ...compiler.schedule import Array, Call, arrays_in, changed_memory, is_elementwise, makers_of
 from ...compiler.syntax import Identifiers, clean
+from ...compiler.tracer import Recorder
 from ...errors import ProgramError
 from ...static.program.program import Program
 from .expressions import TYPES, cast, functions, literal, table
@@ -49,7 +50,7 @@ class Page(Identifiers):
     """What is written on: members of the structs, tables, parts."""
 
     def __init__(self, program: Program, fetch: list[str], memory: Memory, exact: bool) -> None:
-        super().__init__(lower(program, fetch), RESERVED.split())
+        super().__init__(lower(program, fetch, recorder=Recorder(math.inf)), RESERVED.split())
         drop_unneeded(self.schedule)
         make_in_place(self.schedule)
         self.exact = exact

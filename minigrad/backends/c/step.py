@@ -64,14 +64,12 @@ class BuiltC:
         first = state.ctypes.data
         self.state = first, first + state.nbytes
         self.pointers = ctypes.c_void_p(first), ctypes.c_void_p(memory.ctypes.data), self.addresses
-        self.copies = [fed if fed.nbytes < COPIED else None for fed in self.fed]
         #: member → the block it lies in, and where it begins there
         self.begins = {m.ref: (memory, begin) for m, begin in zip(members, begins, strict=True)}
         for member, name in zip(self.writer.members["p"], step.memory.in_order(), strict=True):
             self.begins[member.ref] = step.parameters[name], 0
         self.feeds = tuple(self.writer.schedule.feeds)
-        self.fits = self.test([f"feed{k}" for k in range(len(self.fed))])
-        self.results = [self.array(place) for place in self.writer.fetched]
+        self.run, self.fits = self.prepared()
 
     def array(self, place: Place) -> Any:
         """What NumPy sees at a place."""
@@ -85,28 +83,44 @@ class BuiltC:
             return view
         return np.ndarray(view.shape, view.dtype, block, begin, view.strides)
 
-    def test(self, names: list[str]) -> Any:
-        """A function that tells whether feeds are arrays of the shapes and dtypes that this is for."""
-        tests = [
-            f"type({n}) is array and {n}.shape == {fed.shape} and {n}.dtype is {n}_dtype"
-            for n, fed in zip(names, self.fed, strict=True)
-        ]
-        known = {f"{n}_dtype": fed.dtype for n, fed in zip(names, self.fed, strict=True)}
-        source = f"lambda {', '.join(names)}: {' and '.join(tests) or True}"
-        return eval(source, known | {"array": np.ndarray})
+    def prepared(self) -> tuple[Any, Any]:
+        """``run`` and ``fits`` for these feeds, written out: a loop over them would take longer than the C.
 
-    def run(self, *values: Any) -> list[Any]:
-        """Run it once.  C changes parameters after everything that may fail, and no signal is seen in between."""
-        for k, (copy, value) in enumerate(zip(self.copies, values, strict=True)):
-            if value is None:  # nothing reads it
-                pass
-            elif copy is None:
-                self.point(k, value)
-            else:
-                copy[...] = value
-        if failed := self.function(*self.pointers):
-            self.fail(failed)
-        return [r.copy() for r in self.results]
+        C changes parameters after everything that may fail, and no signal is seen in between.
+        """
+        p, s, f = self.pointers
+        names = {
+            "array": np.ndarray,
+            "point": self.point,
+            "fail": self.fail,
+            "function": self.function,
+        }
+        names |= {"p": p, "s": s, "f": f}
+        names |= {f"result{k}": self.array(place) for k, place in enumerate(self.writer.fetched)}
+        results = ", ".join(f"{n}.copy()" for n in names if n.startswith("result"))
+        feeds, tests, lines = [], ["True"], []
+        for k, fed in enumerate(self.fed):
+            feeds.append(n := f"feed{k}")
+            names |= {f"{n}_here": fed, f"{n}_dtype": fed.dtype}
+            tests.append(
+                f"type({n}) is array and {n}.shape == {fed.shape} and {n}.dtype is {n}_dtype"
+            )
+            show = f"{n}_here[...] = {n}" if fed.nbytes < COPIED else f"point({k}, {n})"
+            lines += [f"    if {n} is not None:", f"        {show}"]
+        said = ", ".join(feeds)
+        lines = [
+            f"def run({said}):",
+            *lines,
+            "    if failed := function(p, s, f):",
+            "        fail(failed)",
+        ]
+        lines += [
+            f"    return [{results}]",
+            f"def fits({said}):",
+            f"    return {' and '.join(tests)}",
+        ]
+        exec("\n".join(lines), names)
+        return names["run"], names["fits"]
 
     def point(self, k: int, value: Any) -> None:
         """Show C where a large feed is."""

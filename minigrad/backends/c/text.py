@@ -28,6 +28,9 @@ from .expressions import TYPES, helpers_in
 from .nests import Nest, Part, Place, comment, indented, nest_text, readers
 from .page import Unsayable
 
+#: lines: compilers take as long as the square of a function's length, so a longer text is cut into functions
+LONG = 5000
+
 
 class Writer(Calls):
     """Turns the schedule of a program into C."""
@@ -201,24 +204,40 @@ class Writer(Calls):
     def text(self) -> str:
         """The whole file."""
         self.readers = readers(self.parts)
-        body = "\n".join(indented([*self.written(self.parts), "return 0;"]))
-        words = set(re.findall(r"\b(?:[psf]->)?[A-Za-z]\w*", body))
+        pieces = [self.written([part]) for part in self.parts]
+        longest = LONG // 10 if sum(map(len, pieces)) > LONG else LONG
+        groups: list[list[str]] = [[]]
+        for piece in pieces:
+            if len(groups[-1]) > longest:
+                groups.append([])
+            groups[-1] += piece
+        functions, calls = [], ["int failed;"] * (len(groups) > 1)
+        for k, lines in enumerate(groups[:-1]):
+            name = self.unique(f"part{k}")
+            functions.append("static " + function(name, [*lines, "return 0;"]))
+            calls += [f"if ((failed = {name}(p, s, f)) != 0)", "    return failed;"]
+        functions.append(function("step", [*calls, *groups[-1], "return 0;"]))
+        body = "\n".join(functions)
+        words = self.kept | set(re.findall(r"\b(?:[psf]->)?[A-Za-z]\w*", body))
         tables = [text + "\n" for place, text in self.tables.values() if place.ref in words]
         structs = ""
         for section, name in (("p", "parameters"), ("s", "memory"), ("f", "feeds")):
-            members = [
-                m for m in self.members[section] if section == "f" or m.ref in self.kept | words
-            ]
+            members = [m for m in self.members[section] if section == "f" or m.ref in words]
             self.members[section] = members
             lines = indented([declared(m) for m in members] or ["char nothing;"])
             structs += "\n".join([f"struct {name} {{", *lines, "};", "", ""])
-        unused = [v for v in "psf" if not any(w.startswith(f"{v}->") for w in words)]
-        return (
-            "#include <math.h>\n#include <stdint.h>\n\n"
-            f"{helpers_in(body)}{''.join(tables)}{chr(10) if tables else ''}{structs}"
-            "int step(struct parameters *restrict p, struct memory *restrict s, const struct feeds *restrict f) {\n"
-            f"{''.join(f'    (void){v};{chr(10)}' for v in unused)}{body}\n}}\n"
-        )
+        head = "#include <math.h>\n#include <stdint.h>\n\n" + helpers_in(body)
+        return head + "".join([*tables, "\n" * bool(tables)]) + structs + body
+
+
+def function(name: str, body: list[str]) -> str:
+    """A function of what is in the three structs."""
+    unused = [v for v in "psf" if not any(f"{v}->" in line or "(p, s, f)" in line for line in body)]
+    lines = indented([*(f"(void){v};" for v in unused), *body])
+    structs = (
+        "struct parameters *restrict p, struct memory *restrict s, const struct feeds *restrict f"
+    )
+    return "\n".join([f"int {name}({structs}) {{", *lines, "}", ""])
 
 
 def padded(array: Any) -> int:
