@@ -26,9 +26,10 @@ from ..errors import (
 )
 from ..errors.other_libraries import TABLES, missing
 from ..ops.shape import Shape
-from ..primitives.arguments import Args, Listed, Value, as_list
+from ..primitives.arguments import Args, Listed, as_list
 from .grad_fn import FEW_BYTES, FREED, AccumulateGrad, Output, Packed, Several, bytes_of, unpack
 from .mode import MODE, enable_grad, no_grad, saved_tensors_hooks
+from .record import is_foreign, joined
 from .tensor import Tensor, wrap
 
 
@@ -101,9 +102,7 @@ class Saved:
     def tensor(self, node: Any) -> Tensor:
         """The Tensor again; joined to the graph if there is a node, which is there for second derivatives."""
         place = Output(node, self.place) if isinstance(self.place, int) else self.place
-        if node is not None and place.__class__ is AccumulateGrad:
-            return place.variable  # type: ignore[no-any-return]
-        return wrap(unpack(self.value), None if node is None else place)
+        return joined(unpack(self.value), None if node is None else place)  # type: ignore[no-any-return]
 
 
 class FunctionNode(Several):
@@ -238,7 +237,7 @@ class Function:
             bound = signature(cls.forward).bind(*first, *args, **keywords)
             bound.apply_defaults()
             args = bound.args[len(first) :]
-        if any(isinstance(a, Value) and not isinstance(a, Tensor) for a in args):
+        if any(map(is_foreign, args)):
             what = f"{cls.__name__} is a Function: Python code, which no program can hold"
             raise wrong(what, "a @mg.primitive with rules works in programs, too")
         ctx = Context(tuple(edge_of(a) is not None for a in args))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, GradError, code_line, describe, refusal
-from ..primitives.arguments import Args, Function, Listed, Names
+from ..primitives.arguments import Args, Function, Listed, Mark, Names
 from ..primitives.registry import Primitive
 
 _next_key = count(1).__next__
@@ -73,16 +73,7 @@ class HookHandle:
 next_seq = count(1).__next__
 
 
-class Freed:
-    """Stands where a saved value was."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "<freed by backward>"
-
-
-FREED = Freed()
+FREED = Mark("<freed by backward>")  #: stands where a saved value was
 FEW_BYTES = 16_384  #: the largest value that a node keeps when it is freed, to be explained
 
 

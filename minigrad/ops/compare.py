@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..primitives.arguments import Value
+from ..primitives.arguments import Value, as_value
 from ..primitives.registry import elementwise, primitive
 from .create import assign, fill_zeros_like
 
@@ -322,7 +322,7 @@ def nan_to_num(x, nan=0.0, posinf=None, neginf=None):
     >>> mg.nan_to_num(mg.tensor([1.0, float("nan"), float("inf")]), posinf=9.0)
     tensor([1., 0., 9.])
     """
-    x = x if isinstance(x, Value) else np.asarray(x)
+    x = as_value(x)
     if x.dtype.kind != "f":
         return assign(x)
     most = float(np.finfo(x.dtype).max)

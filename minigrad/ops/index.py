@@ -6,7 +6,7 @@ are inputs of `gather`, so they may be Tensors or Variables.  Gradients of repea
 
 import numpy as np
 
-from ..primitives.arguments import Value
+from ..primitives.arguments import Value, as_value
 from ..primitives.registry import primitive
 from .shape import axis_tuple, shape_attr, unbroadcast
 
@@ -33,7 +33,7 @@ def getitem(x, index):
     template, arrays = _template(index)
     if not arrays:
         return basic_getitem(x, template)
-    return gather(x if isinstance(x, Value) else np.asarray(x), *arrays, template=template)
+    return gather(as_value(x), *arrays, template=template)
 
 
 def setitem(x, y, index):
@@ -46,7 +46,7 @@ def setitem(x, y, index):
     template, arrays = _template(index)
     if not arrays:
         return basic_setitem(x, y, template)
-    return put(x if isinstance(x, Value) else np.asarray(x), y, *arrays, template=template)
+    return put(as_value(x), y, *arrays, template=template)
 
 
 def _template(index):

@@ -63,10 +63,10 @@ def matmul_nt(x, y, *, shape):
     if x.ndim == y.ndim == len(shape) == 2:
         return x.dot(y.T)
     if y.ndim == 1:  # the product lost y's axis
-        return sum_to(x[..., None] * y, tuple(shape))
+        return sum_to(x[..., None] * y, shape)
     if len(shape) == 1:  # the product lost the first factor's axis
-        return sum_to(np.matmul(y, x[..., None])[..., 0], tuple(shape))
-    return sum_to(np.matmul(x, np.swapaxes(y, -1, -2)), tuple(shape))
+        return sum_to(np.matmul(y, x[..., None])[..., 0], shape)
+    return sum_to(np.matmul(x, np.swapaxes(y, -1, -2)), shape)
 
 
 @primitive(infer=shape_attr)
@@ -78,11 +78,11 @@ def matmul_tn(x, y, *, shape):
     if len(shape) == 1:
         return np.matmul(y.reshape(-1), x.reshape(y.size, x.shape[-1]))
     if x.ndim == 1:
-        return sum_to(x[:, None] * y[..., None, :], tuple(shape))
+        return sum_to(x[:, None] * y[..., None, :], shape)
     if len(shape) == 2:  # one matrix for the whole stack
         rows = int(np.prod(x.shape[:-1]))
         return np.matmul(x.reshape(rows, x.shape[-1]).T, y.reshape(rows, y.shape[-1]))
-    return sum_to(np.matmul(np.swapaxes(x, -1, -2), y), tuple(shape))
+    return sum_to(np.matmul(np.swapaxes(x, -1, -2), y), shape)
 
 
 matmul.grad(

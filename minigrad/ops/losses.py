@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, IndexShapeError, ShapeError, describe, refusal
+from ..primitives.arguments import as_value, dtype_of
 from ..primitives.registry import elementwise, primitive
 from .activations import softplus
 from .compare import abs, equal, maximum, minimum, not_equal, where
@@ -29,10 +30,9 @@ def one_hot(indices, num_classes=None):
     array([[1, 0, 0],
            [0, 0, 1]])
     """
-    indices = _array(indices)
-    known = getattr(indices, "_data", indices)  # of a Variable they are known when it runs
-    known = np.asarray(known) if isinstance(known, np.ndarray | np.generic | int) else None
-    if _dtype(indices).kind not in "iu":
+    indices = as_value(indices)
+    known = _known(indices)
+    if dtype_of(indices).kind not in "iu":
         what = f"one_hot takes integers, not {describe(indices)}"
         raise refusal(what, "indices.astype(int)", DTypeError)
     if num_classes is None:
@@ -64,7 +64,7 @@ def cross_entropy(
     if not (isinstance(share, int | float) and 0 <= share <= 1):
         what = f"label_smoothing={share!r} is no share"
         raise refusal(what, "label_smoothing=0.1", ArgumentError)
-    if _dtype(target).kind != "f" or not fits(np.shape(x), np.shape(target)):
+    if dtype_of(target).kind != "f" or not fits(np.shape(x), np.shape(target)):
         if reduction == "mean" and weight is None and ignore_index is None and not share:
             return mean_cross_entropy(x, target, axis)
         return _likelihood(
@@ -127,6 +127,12 @@ def _classes(x, target, axis):
     return target
 
 
+def _known(classes):
+    """The numbers of classes; None for a Variable, which has them when it runs."""
+    array = getattr(classes, "_data", classes)
+    return array if isinstance(array, np.ndarray | np.generic) else None
+
+
 def uncounted(target, classes):
     """What is wrong with targets that are not all classes, and the repair; None if they are."""
     low, high = np.minimum.reduce, np.maximum.reduce
@@ -139,7 +145,7 @@ def uncounted(target, classes):
 def misnamed(shape, target, axis):
     """What is wrong with targets that do not name one class for each row, and the repair; None if they do."""
     (axis,) = axis_tuple(axis, len(shape))
-    rows, target_shape, dtype = shape[:axis] + shape[axis + 1 :], np.shape(target), _dtype(target)
+    rows, target_shape, dtype = shape[:axis] + shape[axis + 1 :], np.shape(target), dtype_of(target)
     if dtype.kind in "iu" and fits(target_shape, rows):
         return None
     advice = f"integers of shape {list(rows)}"
@@ -155,10 +161,6 @@ def misnamed(shape, target, axis):
     elif dtype.kind in "iu" and len(shape) > 2 and fits(target_shape, shape[:1] + shape[2:]):
         advice += "; where the classes are counted by axis 1: axis=1"
     return f"{dtype}{list(target_shape)} does not name one class for each row", advice
-
-
-def _dtype(value):
-    return np.dtype(getattr(value, "dtype", None) or np.asarray(value).dtype)
 
 
 def _places(shape, target, axis):
@@ -190,8 +192,7 @@ def _likelihood(x, target, axis, reduction, weight, ignore_index, share):
         counted = not_equal(target, ignore_index)
         target = where(counted, target, 0)
     wrong, error = misnamed(np.shape(x), target, axis), ShapeError
-    classes = getattr(target, "_data", target)  # of a Variable they are known when it runs
-    if not wrong and isinstance(classes, np.ndarray | np.generic):
+    if not wrong and (classes := _known(target)) is not None:
         wrong, error = uncounted(classes, np.shape(x)[axis]), IndexShapeError
     if wrong:
         shown = f"nll(x: {describe(x)}, target: {describe(target)}, axis={axis}) is not possible"

@@ -119,7 +119,6 @@ def conv2d(x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
 @primitive(infer=shape_attr)
 def conv2d_input(x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
     """Spread values ``x`` over the windows they came from: the way back to the input."""
-    shape = tuple(shape)
     _fits(x, shape, w.shape, stride, padding, dilation)
     filters = np.swapaxes(w.reshape(groups, len(w) // groups, -1), 1, 2)
     values = x.reshape(len(x), groups, filters.shape[2], *x.shape[2:])
@@ -132,7 +131,6 @@ def conv2d_input(x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
 @primitive(infer=shape_attr)
 def conv2d_weight(x, y, *, shape, stride=1, padding=0, dilation=1, groups=1):
     """Products of the windows of ``x`` with values ``y``: the way back to the filters."""
-    shape = tuple(shape)
     _fits(y, x.shape, shape, stride, padding, dilation)
     columns, _ = columns_of(x, shape[2:], pair(stride), pair(padding), pair(dilation))
     n, places = len(x), y.shape[2] * y.shape[3]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, ValuesView
 from typing import Any
 
+import numpy as np
+
 Args = tuple[Any, ...]  #: the values of a call, by position
 ByName = dict[str, Any]  #: name → value
 Attrs = dict[str, Any]  #: attr → value
@@ -35,16 +37,43 @@ def as_list(value: Any) -> Listed:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
+def dtype_of(value: Any) -> np.dtype[Any]:
+    """The dtype of a value, or of what NumPy makes of it.
+
+    >>> dtype_of([1, 2.5])
+    dtype('float64')
+    """
+    return np.dtype(value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype)
+
+
+def as_value(value: Any) -> Any:
+    """What has a shape as it is, lists and numbers as arrays.
+
+    >>> as_value([1, 2])
+    array([1, 2])
+    """
+    return value if hasattr(value, "shape") else np.asarray(value)
+
+
 #: what stands for several values where a list is asked for
 LISTED = (list, tuple, Iterator, ValuesView)
 
 
-class _Required:
+class Mark:
+    """Stands where there is no value, and says why.
+
+    >>> REQUIRED
+    required
+    """
+
+    def __init__(self, said: str) -> None:
+        self.said = said
+
     def __repr__(self) -> str:
-        return "required"
+        return self.said
 
 
-REQUIRED = _Required()  #: default of an attr that has none
+REQUIRED = Mark("required")  #: default of an attr that has none
 
 
 def frozen(value: Any) -> Any:

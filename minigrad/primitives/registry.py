@@ -350,6 +350,4 @@ def elementwise(kernel: Function | None = None, /, **options: Any) -> Any:
     >>> REGISTRY.pop("plus").broadcasts
     True
     """
-    if kernel is None:
-        return lambda k: elementwise(k, **options)
     return primitive(kernel, broadcasts=True, **options)

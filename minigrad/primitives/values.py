@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import DTypeError, describe, refusal
-from .arguments import Function, Value
+from .arguments import Function, Value, dtype_of
 
 __minigrad_ops__ = True  # frames of this module are never "the user's line"
 
@@ -111,7 +111,7 @@ def _of_truth(function: Function, dunder: str) -> Function:
 
     def operator(self: Any, *other: Any) -> Any:
         for value in (self, *other):
-            if not isinstance(value, bool) and np.dtype(_dtype(value)).kind != "b":
+            if not isinstance(value, bool) and dtype_of(value).kind != "b":
                 what = f"{sign} takes truth values, not {describe(value)}: it does not look at bits"
                 advice = f"compare first, {example}, or call mg.{name}(…), where every number but 0 counts as true"
                 raise refusal(what, advice, DTypeError)
@@ -119,10 +119,6 @@ def _of_truth(function: Function, dunder: str) -> Function:
 
     operator.__name__ = dunder
     return operator
-
-
-def _dtype(value: Any) -> Any:
-    return value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
 
 
 #: NumPy's ufunc → the operator, or the function, that stands for it
