@@ -65,9 +65,6 @@ def backward(
     """
     roots = roots_of(tensors, gradients, create_graph)
     targets = None if inputs is None else as_list(inputs)
-    if targets == []:
-        advice = "leave inputs out to reach every leaf"
-        raise refusal("backward(inputs=[]) names no tensor", advice, GradError)
     _walk(roots, targets, retain_graph, create_graph, write=True)
 
 
@@ -93,11 +90,7 @@ def grad(
     >>> mg.grad(x * x, x)
     (tensor(6.),)
     """
-    tensors = as_list(inputs)
-    if not tensors:
-        advice = "the Tensors whose gradients are asked for"
-        raise refusal("grad(inputs=[]) names no tensor to differentiate by", advice, GradError)
-    roots = roots_of(outputs, grad_outputs, create_graph)
+    roots, tensors = roots_of(outputs, grad_outputs, create_graph), as_list(inputs)
     grads: list[Tensor | None] = []
     captured = _walk(roots, tensors, retain_graph, create_graph, write=False)
     for k, (tensor, g) in enumerate(zip(tensors, captured, strict=True)):
@@ -116,6 +109,11 @@ def _walk(
 ) -> Listed:
     """Run backward from edges with their seeds, to all leaves or to some inputs; returns the gradients of these."""
     global last_start
+    if inputs == []:
+        advice = (
+            "the Tensors whose gradients are asked for; backward without inputs reaches every leaf"
+        )
+        raise refusal("inputs=[] names no tensor", advice, GradError)
     retain = create if retain is None else retain
     targets = None if inputs is None else [place_of(target_edge(t)) for t in inputs]
     with _walking:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..primitives.arguments import Value, as_value
 from ..primitives.registry import primitive
-from .shape import axis_tuple, shape_attr, unbroadcast
+from .shape import one_axis, shape_attr, unbroadcast
 
 __all__ = [
     "argmax", "argmin", "argsort", "embedding", "getitem", "index_add", "merge_rows",
@@ -196,7 +196,7 @@ def untake(x, indices, *, shape, axis=None):
 
 def slices_at(indices, axis, ndim):
     """The index of the slices at ``indices`` along an axis."""
-    return (*[slice(None)] * axis_tuple(axis, ndim)[0], indices)
+    return (*[slice(None)] * one_axis(axis, ndim), indices)
 
 
 take.grad(x=(untake, "out_grad, indices, x_shape, axis", "put(g, indices, axis)"))
@@ -232,9 +232,8 @@ def along(indices, shape, axis):
         raise ValueError(
             f"indices have {indices.ndim} axes, the values {len(shape)}; repair: the same number"
         )
-    (axis,) = axis_tuple(axis, len(shape))
     grid = list(np.ogrid[tuple([slice(n) for n in shape])])
-    grid[axis] = indices
+    grid[one_axis(axis, len(shape))] = indices
     return tuple(grid)
 
 
@@ -372,9 +371,9 @@ def sort(x, *, axis=-1, descending=False):
     >>> mg.sort(mg.tensor([3.0, 1.0, 2.0]))
     tensor([1., 2., 3.])
     """
-    if _alone(x, axis):
+    if not x.ndim and axis in (0, -1):  # a single number is in order
         return np.array(x)
-    out = np.sort(x, axis=axis, kind="stable")
+    out = np.sort(x, one_axis(axis, x.ndim), kind="stable")
     return np.flip(out, axis) if descending else out
 
 
@@ -386,28 +385,22 @@ def argsort(x, *, axis=-1, descending=False):
     >>> mg.argsort(mg.tensor([3.0, 1.0, 2.0]))
     tensor([1, 2, 0])
     """
-    if _alone(x, axis):
+    if not x.ndim and axis in (0, -1):
         return np.zeros((), np.intp)
+    axis = one_axis(axis, x.ndim)
     if not descending:
-        return np.argsort(x, axis=axis, kind="stable")
-    back = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
+        return np.argsort(x, axis, kind="stable")
+    back = np.argsort(np.flip(x, axis), axis, kind="stable")
     return np.flip(x.shape[axis] - 1 - back, axis)
 
 
-def _alone(x, axis):
-    """Whether this is a single number, which is in order.  Errors: `ValueError` where an axis is missing."""
-    if axis is None:
-        raise ValueError("axis=None names no axis; repair: x.flatten() first, or axis=-1")
-    return not x.ndim and axis in (0, -1)
-
-
-def _sort_rule(x, out_grad, x_shape, axis, descending):
-    if not x_shape:
-        return out_grad
-    return add_along_axis(out_grad, argsort(x, axis, descending), x_shape, axis)
-
-
-sort.grad(x=_sort_rule).formula(x="unsort(g, x)")
+sort.grad(
+    x=lambda x, out_grad, x_shape, axis, descending: (
+        add_along_axis(out_grad, argsort(x, axis, descending), x_shape, axis)
+        if x_shape
+        else out_grad
+    )
+).formula(x="unsort(g, x)")
 
 
 @primitive(outputs=("values", "indices"), nondiff=("indices",))
@@ -418,7 +411,7 @@ def topk(x, *, k, axis=-1, largest=True):
     >>> mg.topk(mg.tensor([3.0, 1.0, 2.0]), k=2)
     [tensor([3., 2.]), tensor([0, 2])]
     """
-    (axis,) = axis_tuple(axis, x.ndim)
+    axis = one_axis(axis, x.ndim)
     if not 0 <= k <= x.shape[axis]:
         raise ValueError(
             f"k={k} of {x.shape[axis]} elements; repair: choose k from 0 to {x.shape[axis]}"

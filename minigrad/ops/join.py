@@ -6,7 +6,7 @@ import numpy as np
 
 from ..primitives.registry import primitive
 from .index import take
-from .shape import axis_tuple, expand_dims, flatten, reshape, shape_attr
+from .shape import expand_dims, flatten, one_axis, reshape, shape_attr
 
 __all__ = ["add_n", "concat", "pad", "repeat", "split", "stack", "tile", "unbind"]
 
@@ -27,7 +27,7 @@ def concat(*x, axis=0):
 @primitive(list_output=True, view=True)
 def split_like(x, *, shapes, axis=0):
     """Cut ``x`` along an axis into pieces as long as ``shapes`` say: the gradient of `concat`."""
-    (axis,) = axis_tuple(axis, x.ndim)
+    axis = one_axis(axis, x.ndim)
     return np.split(x, np.cumsum([shape[axis] for shape in shapes])[:-1], axis=axis)
 
 
@@ -50,7 +50,7 @@ def split(x, *, num_or_sections=2, axis=0):
     >>> mg.split(mg.tensor([1.0, 2.0, 3.0]), num_or_sections=[1, 2])
     [tensor([1.]), tensor([2., 3.])]
     """
-    (axis,) = axis_tuple(axis, x.ndim)
+    axis = one_axis(axis, x.ndim)
     return np.split(x, ends(x.shape[axis], num_or_sections), axis=axis)
 
 
@@ -203,7 +203,7 @@ def repeat(x, repeats, axis=None):
     """
     if axis is None:
         x, axis = reshape(x, (-1,)), 0
-    (axis,) = axis_tuple(axis, np.ndim(x))
+    axis = one_axis(axis, np.ndim(x))
     if isinstance(repeats, int | np.integer):
         apart = expand_dims(x, axis + 1)
         times = [1] * (axis + 1) + [int(repeats)] + [1] * (np.ndim(x) - axis - 1)

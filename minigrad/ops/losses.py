@@ -11,7 +11,7 @@ from .create import astype, ones_like
 from .elementwise import log, sub
 from .index import take, take_along_axis
 from .reduce import mean, over_count, reduce_sum
-from .shape import axis_tuple, expand_dims, fits, reshape, squeeze, unbroadcast
+from .shape import expand_dims, fits, one_axis, reshape, squeeze, unbroadcast
 from .softmax import log_softmax, lowered, shares, softmax
 
 __all__ = [
@@ -144,7 +144,7 @@ def uncounted(target, classes):
 
 def misnamed(shape, target, axis):
     """What is wrong with targets that do not name one class for each row, and the repair; None if they do."""
-    (axis,) = axis_tuple(axis, len(shape))
+    axis = one_axis(axis, len(shape))
     rows, target_shape, dtype = shape[:axis] + shape[axis + 1 :], np.shape(target), dtype_of(target)
     if dtype.kind in "iu" and fits(target_shape, rows):
         return None

@@ -13,7 +13,7 @@ from ..errors import refusal
 from ..primitives.registry import primitive
 from .compare import abs
 from .elementwise import exp, safe_div
-from .shape import axis_tuple, reshape, shape_attr
+from .shape import axis_tuple, one_axis, reshape, shape_attr
 
 __all__ = [
     "all", "any", "batch_norm", "cumprod", "cumsum", "layer_norm", "logsumexp", "max", "mean",
@@ -465,7 +465,7 @@ def batch_norm(x, weight=None, bias=None, mean=None, var=None, axis=1, eps=1e-5)
             [ 1.]])
     """
     ndim = len(x.shape)
-    (axis,) = axis_tuple(axis, ndim)
+    axis = one_axis(axis, ndim)
     wide = tuple(-1 if k == axis else 1 for k in range(ndim))
     if mean is None:
         out = normalize(x, tuple(k for k in range(ndim) if k != axis), eps)

@@ -87,6 +87,14 @@ def axis_tuple(axis, ndim):
     return tuple([a % ndim for a in axes])
 
 
+def one_axis(axis, ndim):
+    """An axis as a number from 0 to ndim - 1."""
+    if axis is None:
+        raise ValueError("axis=None names no axis; repair: x.flatten() first, or axis=-1")
+    (axis,) = axis_tuple(axis, ndim)
+    return axis
+
+
 @primitive(view=True, title="Expand", infer=broadcasted)
 def broadcast_to(x, *, shape):
     """Repeat ``x`` along new and stretched axes; a read-only view.
