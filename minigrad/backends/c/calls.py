@@ -11,7 +11,7 @@ from ...compiler.schedule import Array, Call
 from ..replay import index_arrays
 from .expressions import TYPES, expression, literal, neutral, table
 from .nests import LONGEST_ROW, Element, Place, axes_of, looped, shown
-from .page import PRODUCTS, Page, Unsayable
+from .page import PRODUCTS, Page, Unsayable, parts_of
 
 #: functions and kernels of the table beside the ufuncs
 NAMED = {"np.where": "where", "np.clip": "clip", "np.round": "rint", "erf": "erf", "gelu": "gelu"}
@@ -222,34 +222,22 @@ class Calls(Page):
 
     def moved(self, call: Call) -> None:
         """Elements in another place: the function moves numbers, which say what comes from where; 0 is a zero."""
-        given, *more = call.args
-        sources = [self.place(a) for a in (given if isinstance(given, list | tuple) else [given])]
-        ends = np.cumsum([1, *(p.view.size for p in sources)])
-        numbers = [
-            np.arange(a, b).reshape(p.view.shape)
-            for a, b, p in zip(ends, ends[1:], sources, strict=False)
-        ]
-        chosen = call.function(
-            numbers if isinstance(given, list | tuple) else numbers[0], *more, **call.kwargs
-        )
-        out = self.out(call)
-        if len(sources) == 1:
-            source = sources[0]
-            element = self.chosen(source, np.concatenate([[0], offsets(source).ravel()])[chosen])
-            if chosen.all():
-                self.line(out, "{0}", [element])
-            else:
-                dtypes = out.view.dtype, np.dtype(bool)
-                self.line(out, "{1} ? {0} : 0", [element, chosen != 0], dtypes)
+        source, *more = call.args
+        if isinstance(source, list | tuple):
+            out = self.out(call)
+            for part, view in zip(source, parts_of(call, out.view), strict=True):
+                self.copy(out.shown(view), self.place(part))
             return
-        back = np.argsort(chosen, axis=None)
-        for source, begin in zip(sources, ends - 1, strict=False):
-            where = back[begin : begin + source.view.size].reshape(source.view.shape)
-            to = self.chosen(out, offsets(out).ravel()[where])
-            axes = [k for k, n in enumerate(source.view.shape) if n != 1]
-            if source.element().along(axes) == to.along(axes):  # it was made there
-                continue
-            self.line(out, "{0}", [source], shape=source.view.shape, to=to)
+        source = self.place(source)
+        numbers = np.arange(1, source.view.size + 1).reshape(source.view.shape)
+        chosen = call.function(numbers, *more, **call.kwargs)
+        element = self.chosen(source, np.concatenate([[0], offsets(source).ravel()])[chosen])
+        out = self.out(call)
+        if chosen.all():
+            self.line(out, "{0}", [element])
+        else:
+            dtypes = out.view.dtype, np.dtype(bool)
+            self.line(out, "{1} ? {0} : 0", [element, chosen != 0], dtypes)
 
     def chosen(self, x: Place, at: Any) -> Element:
         """Elements in places that are known: a view where they lie regularly, a table else."""

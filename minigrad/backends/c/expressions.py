@@ -52,13 +52,12 @@ def literal(value: Any, dtype: np.dtype[Any]) -> str:
 
 def neutral(ufunc: Any, dtype: np.dtype[Any]) -> Any:
     """What a reduction of nothing comes to."""
-    if ufunc not in (np.maximum, np.minimum):
+    if ufunc.identity is not None:
         return ufunc.identity
+    limits: Any = (-np.inf, np.inf) if dtype.kind == "f" else (0, 1)
     if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        return limits.min if ufunc is np.maximum else limits.max
-    least, greatest = (-np.inf, np.inf) if dtype.kind == "f" else (0, 1)
-    return least if ufunc is np.maximum else greatest
+        limits = np.iinfo(dtype).min, np.iinfo(dtype).max
+    return limits[ufunc is np.minimum]
 
 
 @cache

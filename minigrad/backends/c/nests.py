@@ -92,15 +92,10 @@ class Element(NamedTuple):
 
 def index_of(indices: Iterable[str], strides: Iterable[int], offset: int = 0, at: str = "") -> str:
     """``i * 16 + j``."""
-    out = at
-    for name, step in zip(indices, strides, strict=True):
-        if step:
-            term = name if abs(step) == 1 else f"{name} * {abs(step)}"
-            sign = "-" if step < 0 else "+" * bool(out)
-            out = f"{out} {sign} {term}" if out else sign + term
-    if out.startswith("-"):
-        return f"{offset} - {out[1:]}" if offset else out
-    return f"{out} + {offset}" if out and offset else out or str(offset)
+    pairs = zip(indices, strides, strict=True)
+    terms = [name if step == 1 else f"{name} * {step}" for name, step in pairs if step]
+    terms = [at, *terms] if at else terms
+    return " + ".join([*terms, str(offset)] if offset or not terms else terms)
 
 
 def shown(operand: Element | str, axes: list[Any]) -> str:

@@ -124,11 +124,13 @@ class Page(Identifiers):
         place, and so does what adds to a product, on an operand that nobody else reads.
         """
         if call.function in (np.concatenate, np.stack):
-            parts, whole, axis = call.args[0], call.out.shape, call.kwargs.get("axis", 0)
-            if not isinstance(parts, list | tuple) or math.prod(whole[: axis % len(whole)]) != 1:
-                return []
-            begins = np.cumsum([0, *(getattr(a, "size", 1) for a in parts)]).tolist()
-            return [(a, k) for a, k in zip(parts, begins, strict=False) if isinstance(a, Array)]
+            views = [Place("", call.out.like, v) for v in parts_of(call, call.out.like)]
+            pairs = zip(call.args[0], views, strict=True)
+            return [
+                (a, p.offset)
+                for a, p in pairs
+                if isinstance(a, Array) and p.view.flags.c_contiguous
+            ]
         if not is_elementwise(call):
             return []
         alone = [a for a in call.reads() if self.reads[a] == 1 and a.shape == call.out.shape]
@@ -218,7 +220,10 @@ class Page(Identifiers):
     def copy(self, out: Place, source: Any) -> None:
         """``out[...] = source``, in the dtype of ``out``."""
         source = self.place(source) if isinstance(source, Array) else source
-        if not isinstance(source, Place) or source.element() != out.element():
+        shape = out.view.shape
+        axes = [k for k, n in enumerate(shape) if n != 1]
+        ends = [p.element(shape).along(axes) for p in (source, out) if isinstance(p, Place)]
+        if len(ends) < 2 or ends[0] != ends[1]:  # else it is there already
             self.line(out, "{0}", [source])
 
     def part(self, write: Any, reads: Any, inner: Any = ()) -> None:
@@ -241,3 +246,13 @@ class Page(Identifiers):
         self.failures.append((function, args, kwargs, self.op))
         self.kept |= {self.place(a).ref for a in arrays_in((args, kwargs))}
         return f"    return {len(self.failures)};"
+
+
+def parts_of(call: Call, whole: Any) -> list[Any]:
+    """The views of a ``whole`` that what is concatenated or stacked becomes."""
+    parts, axis = call.args[0], call.kwargs.get("axis", 0)
+    if call.function is np.stack:
+        rows = np.moveaxis(whole, axis, 0)
+        return [rows[k, ...] for k in range(len(rows))]
+    ends = np.cumsum([np.shape(a)[axis] for a in parts])
+    return np.split(whole, ends[:-1], axis)
