@@ -169,11 +169,11 @@ class Node:
 
     def freed_error(self) -> GradError:
         names = ", ".join(s.removeprefix("_saved_") for s in self.saved_slots)
-        what = f"backward goes through {self.name()} a second time, but its saved values ({names}) were freed "
-        what += (
-            f"the first time.\n  made at {self.where()}\n  repair: call the first backward with "
+        return GradError(
+            f"backward goes through {self.name()} a second time, but its saved values ({names}) were "
+            f"freed the first time.\n  made at {self.where()}\n  repair: call the first backward with "
+            "retain_graph=True, or compute the forward pass again."
         )
-        return GradError(f"{what}retain_graph=True, or compute the forward pass again.")
 
     def _hooks(self) -> Hooks:
         if self.hooks is None:

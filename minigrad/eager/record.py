@@ -26,7 +26,6 @@ of a node are ``_saved_`` and a name, which `primitive` has checked.  `source` s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import combinations
 from sys import _getframe  # noqa: F401
 from types import FunctionType
 from typing import Any
@@ -236,8 +235,6 @@ def push_source(p: Primitive, name: str = "push") -> Iterator[str]:
         places = [place[n] for n in rule.inputs if n in place]
         if rule.joint:
             yield f"{''.join(f'g{k}, ' for k in places)} = {call}"
-            for a, b in combinations(places, 2):  # each gets memory of its own
-                yield f"if g{a} is g{b}: g{b} = own(g{b})"
         for k in places:
             yield f"if {f'not any(e{k})' if k == listed else f'e{k} is None'}: g{k} = None"
             if not rule.joint:
@@ -246,10 +243,11 @@ def push_source(p: Primitive, name: str = "push") -> Iterator[str]:
                 yield f"if s is not None and g{k} is not None and g{k}.shape != s[{k}]:"
                 yield f"    g{k} = _unbroadcast(g{k}, s[{k}])"
     if name == "push" and not several and listed is None:
-        for k in place.values():
+        for n, k in place.items():  # what a joint rule made may be the gradient of two inputs
+            own = "False" if p.rules[n].joint else f"g{k} is not g and g{k}.base is None"
             yield f"if g{k} is not None:"
             yield f"    h = e{k}.g"
-            yield f"    if h is None: e{k}.g = g{k}; e{k}.own = g{k} is not g and g{k}.base is None"
+            yield f"    if h is None: e{k}.g = g{k}; e{k}.own = {own}"
             yield f"    elif e{k}.own: h += g{k}; e{k}.g = h"
             yield f"    else: e{k}.g = h + g{k}; e{k}.own = True"
         return

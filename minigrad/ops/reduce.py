@@ -69,13 +69,11 @@ def mean(x, *, axis=None, keepdims=False):
     >>> mg.mean(mg.tensor([[1.0, 5.0], [7.0, 3.0]]), axis=1)
     tensor([3., 5.])
     """
-    count = count_over(x.shape, axis)
-    if x.dtype.kind in "iub":  # as in NumPy: sums of large whole numbers would wrap around
+    if x.dtype == np.float16:  # sums of many halves overflow
+        return mean(x.astype(np.float32), axis, keepdims).astype(np.float16)
+    if x.dtype.kind in "iub":  # as in NumPy: those of large whole numbers would wrap around
         x = x.astype(np.float64)
-    elif x.dtype == np.float16:  # and those of many halves overflow
-        total = np.add.reduce(x.astype(np.float32), axis=axis, keepdims=keepdims)
-        return (total / count).astype(np.float16)
-    return np.add.reduce(x, axis=axis, keepdims=keepdims) / count
+    return np.add.reduce(x, axis=axis, keepdims=keepdims) / count_over(x.shape, axis)
 
 
 mean.grad(

@@ -252,8 +252,8 @@ EAGER = [
         ),
         (
             "a shared gradient is added to in place",
-            "e{k}.own = g{k} is not g and g{k}.base is None",
-            "e{k}.own = True",
+            'else f"g{k} is not g and g{k}.base is None"',
+            'else "True"',
         ),
         (
             "an addition in place forgets the old part",
