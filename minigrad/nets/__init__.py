@@ -6,18 +6,15 @@ backward     operators, nets and the scopes they run in; the grad operator of ea
 from __future__ import annotations
 
 from ..errors.calls import check_functions
-from .backward import (  # noqa: F401
+from .backward import (
     Backward,
     NetOp,
     Operator,
     RnnGradOp,
     RnnOp,
     Scope,
-    added_gradients,
     build_grad_op,
-    copied_inputs,
     fc,
-    grad_type,
 )
 
 __all__ = ["Backward", "NetOp", "Operator", "RnnGradOp", "RnnOp", "Scope", "build_grad_op", "fc"]

@@ -25,10 +25,10 @@ import numpy as np
 
 from ..errors import ProgramError, describe, did_you_mean, user_frame, wrong
 from ..grad_names import EMPTY, GRAD, SCOPES, ZERO
-from ..static.backward.grad_ops import Plan, plan_of
+from ..static.backward.grad_ops import plan_of
 from ..static.backward.passes import rename_writers
 from ..static.program import operator as static_operator
-from ..static.program.operator import bind_slots, check_operator, op_info, several, slots_of
+from ..static.program.operator import check_operator, check_slots, op_info, several, slots_of
 from ..static.run.kernels import refused, run_op
 
 Slots = dict[str, list[str]]
@@ -78,7 +78,7 @@ class Operator(static_operator.Operator):
         self.inputs = slots_of(inputs)
         self.outputs = slots_of(outputs)
         info = op_info(str(type))
-        bind_slots(info, self.inputs, self.outputs, self.attrs)
+        check_slots(info, self)
         if not info.is_grad or info.forward is None:  # which may write one name twice
             check_operator(info, self)
         for slot in info.outputs:
@@ -90,7 +90,7 @@ class Operator(static_operator.Operator):
         self.type = type
         self.attrs = dict(attrs or {})
         self.role = "forward"
-        self.forward_op = self.copy_of = self._reads = None
+        self.forward_op = self.copy_of = None
         frame = user_frame(3)
         self.code, self.lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
 
@@ -235,8 +235,11 @@ class RnnOp(Operator):
             what = "an RnnOp needs a sequence: its length is the number of steps"
             raise wrong(what, 'sequences={"x": "xs"}: x in a step, xs outside')
         shared = [n for n in reads if n not in self.sequences and n not in self.starts]
-        outside = [*self.sequences.values()], [*self.starts.values()], shared
-        self.inputs = dict(zip(("x", "start", "shared"), outside, strict=True))
+        self.inputs = {
+            "x": [*self.sequences.values()],
+            "start": [*self.starts.values()],
+            "shared": shared,
+        }
         out, ends = [*self.stacked.values()], [*self.last.values()]
         self.outputs = {"out": out, "last": ends, "scopes": [(out + ends + ["rnn"])[0] + SCOPES]}
 
@@ -294,8 +297,7 @@ class RnnGradOp(Operator):
         self.at(rnn)
         self.rnn, self.stepnet, self.seeds = rnn, stepnet, dict(seeds)
         self.forward_op, self.memories = rnn, rnn.memories
-        self.inputs = {slot: list(rnn.inputs[slot]) for slot in ("x", "start", "shared")}
-        self.inputs["scopes"] = list(rnn.outputs["scopes"])
+        self.inputs = {**rnn.inputs, "scopes": rnn.outputs["scopes"]}
         for slot in ("out", "last"):
             self.inputs[slot + "_grad"] = grads(rnn.outputs[slot])
         written = stepnet.output_names
@@ -310,21 +312,15 @@ class RnnGradOp(Operator):
     def run(self, scope: Any) -> None:
         """Walk the steps backwards."""
         rnn = self.rnn
-        steps = read(scope, self.inputs["scopes"][0], self)
-
-        values = {
-            slot: [read(scope, name, self) for name in listed]
-            for slot, listed in self.inputs.items()
-            if slot != "scopes"
-        }
+        values = {s: [read(scope, n, self) for n in listed] for s, listed in self.inputs.items()}
+        (steps,) = values["scopes"]
         from_outside = dict(zip(rnn.stacked, values["out_grad"], strict=True))
         ends = dict(zip(rnn.last, values["last_grad"], strict=True))
         starts = zip(rnn.memories, values["start"], strict=True)
         state = {pre: ends.pop(now, _zeros(v)) for (pre, now), v in starts}  # each end once
         total = dict(zip(rnn.inputs["shared"], map(_zeros, values["shared"]), strict=True))
         elements = dict(zip(rnn.sequences, map(_zeros, values["x"]), strict=True))
-        for t in reversed(range(len(steps))):
-            step = steps[t]
+        for t, step in reversed([*enumerate(steps)]):
             for name, seed in self.seeds.items():
                 parts = [state[pre] for pre, now in rnn.memories if now == name]
                 parts += [from_outside[name][t]] if name in from_outside else []
@@ -347,33 +343,12 @@ def _zeros(value: Any) -> Any:
 
 
 def grad_type(op: Operator) -> str:
-    """1. The type of the grad op, from the table.  Errors: `ProgramError` if there is none."""
+    """The type of the grad op, from the table.  Errors: `ProgramError` if there is none."""
     info = op_info(op.type)
     if info.is_grad or info.forward is None or not info.forward.rules:
         what = f"{op.type!r} has no grad op: no gradient rule is declared\n  in {op}"
         raise wrong(what, "declare one: the primitive's .grad(x=lambda out_grad: …)")
     return op.type + "_grad"
-
-
-def _plan(op: Operator) -> Plan:
-    """The slots of the grad op, as in a Program; where shapes are read, they are not known before the run."""
-    p: Any = op_info(op.type).forward
-    return plan_of(p, tuple(s for s in op.inputs if s in p.rules), tuple(op.inputs))
-
-
-def copied_inputs(op: Operator) -> Slots:
-    """2. The inputs and outputs whose values, shapes or dtypes the gradient rules read."""
-    plan = _plan(op)
-    slots = {slot for slot, *_ in plan.operands} | set(plan.results)
-    forward = {**op.inputs, **op.outputs}
-    return {s: list(listed) for s, listed in forward.items() if s in slots}
-
-
-def added_gradients(op: Operator) -> tuple[Slots, Slots]:
-    """3. The gradients of the outputs, to be read, and those of the inputs, to be written."""
-    plan = _plan(op)
-    reads = {slot: grads(op.outputs[s]) for s, slot in plan.given}
-    return reads, {slot: grads(op.inputs[s]) for s, slot in plan.made}
 
 
 def build_grad_op(op: Operator) -> Operator:
@@ -388,10 +363,16 @@ def build_grad_op(op: Operator) -> Operator:
         raise ProgramError(f"{op.type!r} is a net, and so is its backward; repair: Backward(net)")
     if isinstance(op, RnnOp):
         return rnn_grad_op(op, set())
-    kind = grad_type(op)  # 1
-    copied = copied_inputs(op)  # 2
-    reads, writes = added_gradients(op)  # 3
-    grad_op = Operator(kind, {**copied, **reads}, writes, op.attrs)  # 4
+    kind = grad_type(op)  # 1. the type
+    p: Any = op_info(op.type).forward
+    plan = plan_of(p, tuple(s for s in op.inputs if s in p.rules), tuple(op.inputs))
+    named = {slot for slot, _ in plan.operands}.union(plan.results)
+    reads = {
+        s: list(listed) for s, listed in (op.inputs | op.outputs).items() if s in named
+    }  # 2. what its rules read
+    reads |= {slot: grads(op.outputs[s]) for s, slot in plan.given}  # 3. the gradients, in and out
+    writes = {slot: grads(op.inputs[s]) for s, slot in plan.made}
+    grad_op = Operator(kind, reads, writes, op.attrs)  # 4. build
     grad_op.at(op).forward_op, grad_op.role = op, "backward"
     return grad_op
 

@@ -304,7 +304,7 @@ PROGRAMS = {
     "an operator reads: targets": lambda: parsed(HEAD, "y"),
     "is given twice": lambda: parsed(HEAD, "data x: float64[2]", "y = sin(x=x, x=x)"),
     "there are only 1 slots": lambda: parsed(HEAD, "data x: float64[2]", "y = sin(x, x)"),
-    "'z' is no input slot, and x no value": lambda: parsed(HEAD, "data x: float64[2]", "y = sin(z=x)"),
+    "z=x gives neither an input slot a name nor an attr a value": lambda: parsed(HEAD, "data x: float64[2]", "y = sin(z=x)"),
     "is no shape": lambda: from_plain(["array", "float64", [-1], []]),
     "the limit is": lambda: from_plain(["array", "float64", [10**9], []]),
     "has another number of elements": lambda: from_plain(["array", "float64", [2], [1.0]]),

@@ -445,7 +445,7 @@ STATIC = [
         "static.backward.grad_ops",
         (
             "unused carried values have no zero",
-            'inner.ops.append(backward_op("fill_zeros_like", name, local(name)))',
+            'inner.ops.append(backward_op("fill_zeros_like", name, local[name]))',
             "pass",
         ),
     ),
@@ -459,8 +459,8 @@ STATIC = [
         ),
         (
             "what is asked for opens a cut",
-            "wanted = {v.name for v in ins} - no_grad",
-            "wanted = {v.name for v in ins}\n        no_grad = no_grad - wanted",
+            "wanted = {v.name for v in asked} - no_grad",
+            "wanted = {v.name for v in asked}\n    no_grad = no_grad - wanted",
         ),
     ),
     *bugs(
@@ -569,8 +569,8 @@ PICTURES = [
         "static.run.interpreter",
         (
             "every operator of a block is noted as its first one",
-            "record.ran(block, k, op, scope, turn)",
-            "record.ran(block, 0, op, scope, turn)",
+            'record.note("op", scope, turn, op.output_names, k)',
+            'record.note("op", scope, turn, op.output_names, 0)',
         ),
     ),
     *bugs(

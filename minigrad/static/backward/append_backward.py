@@ -22,7 +22,7 @@ from ..program.operator import Operator, Ops, names_of, op_info
 from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable
 from . import passes
-from .grad_ops import GradName, default_grad_op, grad_ops_of, without_unread
+from .grad_ops import default_grad_op, grad_ops_of, without_unread
 from .op_path import Path, find_op_path
 from .passes import Callback
 
@@ -55,19 +55,14 @@ def append_backward(
     program = block.program
     callbacks = as_list(callbacks or [])
     with program.transaction(), gc_paused():
-        no_grad = no_grad_names(block, no_grad_set)
         parameters = _parameters(program, parameter_list)
         asked = [*parameters]
         if parameter_list is None:  # what the user set to False asks for a gradient, as data may
             visible = chain.from_iterable(b.vars.values() for b in block.lookup())
             asked += [v for v in visible if v._stop is False]
-        wanted = {v.name for v in asked} - no_grad
-        names = free_names(block.program.blocks)
-        job = BackwardJob(block, wanted, no_grad, names, trace, callbacks)
-        job.build([(loss.name, _seed_op(job, loss, None))])
-        job.append()
-        reached = [v for v in parameters if v.name in job.reached]
-        return [(v, g) for v in reached if (g := block.vars.get(names[v.name])) is not None]
+        job = _appended(block, [(loss, None)], asked, no_grad_set, trace, callbacks)
+        pairs = [(v, job.gradient(v)) for v in parameters]
+        return [(v, g) for v, g in pairs if g is not None]
 
 
 def gradients(
@@ -108,24 +103,34 @@ def gradients(
     with block.program.transaction(), gc_paused():
         for v in [*outs, *ins]:
             block.program.as_variable(v, block)
-        no_grad = no_grad_names(block, no_grad_set)
-        wanted = {v.name for v in ins} - no_grad
-        job = BackwardJob(block, wanted, no_grad, free_names(block.program.blocks), trace)
-        starts = []
-        for target, seed in zip(outs, seeds, strict=True):
+        for target in outs:
             if target.dtype.kind != "f":
                 what = f"target {target.name!r} is {target.dtype}: only floating-point values have gradients"
                 raise wrong(what, f"{target.name}.astype(float), where it is made")
-            starts.append((target.name, _seed_op(job, target, seed)))
-        job.build(starts)
-        job.append()
-        return [
-            block.find_var(job.grad_name(v.name)) if v.name in job.reached else None for v in ins
-        ]
+        job = _appended(block, zip(outs, seeds, strict=True), ins, no_grad_set, trace)
+        return [job.gradient(v) for v in ins]
+
+
+def _appended(
+    block: Block,
+    starts: Iterable[tuple[Variable, Any]],
+    asked: Iterable[Variable],
+    no_grad_set: Iterable[Any] | None,
+    trace: list[Any] | None,
+    callbacks: Sequence[Callback] = (),
+) -> BackwardJob:
+    """The backward part from targets, each with its seed, to what is asked for, appended to the block."""
+    no_grad = no_grad_names(block, no_grad_set)
+    wanted = {v.name for v in asked} - no_grad
+    names = free_names(block.program.blocks)
+    job = BackwardJob(block, wanted, no_grad, names, trace, callbacks)
+    job.build([(target.name, _seed_op(job, target, seed)) for target, seed in starts])
+    job.append()
+    return job
 
 
 def _seed_op(job: BackwardJob, target: Variable, seed: Any) -> Operator:
-    out = {"out": [job.grad_name(target.name)]}
+    out = {"out": [job.names[target.name]]}
     if seed is not None:
         var = job.block.program.as_variable(seed, job.block)
         if not fits(var.shape, target.shape):
@@ -187,7 +192,8 @@ def _parameters(program: Program, parameter_list: Iterable[Any] | None) -> list[
 class BackwardJob:
     """One call of append_backward on one block: what is wanted, what was made.
 
-    ``reached``: wanted names that got a gradient; ``grad_of``: gradient → variable.
+    ``reached``: wanted names that got a gradient; ``grad_of``: gradient → variable; ``gaps``: whether a grad op may
+    read a gradient that nobody made: of one that is not plain, or whose operator has several outputs.
     """
 
     block: Block
@@ -195,18 +201,18 @@ class BackwardJob:
     no_grad: set[str]
     names: GradNames
     trace: list[Any] | None = None
-    callbacks: Sequence[Callback] | None = None
+    callbacks: Sequence[Callback] = ()
     forward: Block | None = None  # whose operators are differentiated, if not those of ``block``
     ops: list[Operator] = field(default_factory=list)
     reached: set[str] = field(default_factory=set)
     grad_of: dict[str, str] = field(default_factory=dict)
     pruned: list[Pruned] = field(default_factory=list)
+    gaps: bool = False
     targets: list[str] = field(default_factory=list)
 
-    @property
-    def grad_name(self) -> GradName:
-        """Name of a variable → name of its gradient."""
-        return self.names.__getitem__
+    def gradient(self, v: Variable) -> Variable | None:
+        """The gradient of a variable that was asked for; None where none arrives."""
+        return self.block.vars.get(self.names[v.name]) if v.name in self.reached else None
 
     def build(self, seeds: list[tuple[str, Operator]]) -> None:
         """Run the passes up to, but not including, appending."""
@@ -224,7 +230,7 @@ class BackwardJob:
         self._show("raw")
         self.ops = passes.add_up_repeated_gradients(self.ops, block.idx)
         self._show("added up")
-        self.ops = passes.fill_missing_gradients(self.ops, self.grad_of)
+        self.ops = passes.fill_missing_gradients(self.ops, self.grad_of if self.gaps else {})
         self.ops = without_unread(block, self.ops, self.reached, self.names)
         self._show("zeros filled in")
         passes.check_overwritten(forward, self.ops)
@@ -253,7 +259,7 @@ class BackwardJob:
         used = set[str]()  # names whose gradient so far was that of a value written later
         block, grads = self.block, self.names
         plain = {t: _plain_primitive(t) for t in {forward[k].type for k, _ in path}}
-        asked = not all(p is not None and not p.several for p in plain.values())
+        self.gaps = not all(p is not None and not p.several for p in plain.values())
         for k, flow in path:
             op = forward[k]
             p = plain[op.type]
@@ -262,7 +268,7 @@ class BackwardJob:
                 grad_ops.append(default_grad_op(block, op, p, flow, grads))
             else:
                 grad_ops += grad_ops_of(self, op, flow, have)
-            if asked:  # only types that are not plain, or have several outputs, ask what is there
+            if self.gaps:
                 for name in used.intersection(op.output_names) - have:
                     passes.read_zeros(grad_ops, start, name, grads[name])
                 used.update(have.intersection(op.output_names))

@@ -8,32 +8,27 @@ the grad op of ``assign`` is ``assign``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import ProgramError, told
 from ...grad_names import EMPTY, GradNames, part, whole
-from ...ops.shape import Shape
-from ...primitives.arguments import Attrs, Names, Slots
+from ...primitives.arguments import Attrs, Function, Names, Slots
 from ...primitives.registry import REGISTRY, Primitive
 from ..program.block import Block
 from ..program.control_flow import append_control, captured
 from ..program.infer import variables_of
-from ..program.operator import CONTROL, Operator, backward_op, op_info
+from ..program.operator import BRANCHES, CONTROL, Operator, backward_op, op_info
 from ..program.transform import copy_into, needed_ops
-from ..program.variable import Variable
+from ..program.variable import Variable, plain_variable
 from ..run.kernels import run_grad_op
 from .op_path import Flow, dependence, find_op_path, over_all_steps
 from .passes import append_to_block, outputs_of, read_instead
 
 if TYPE_CHECKING:
     from .append_backward import BackwardJob
-
-
-#: name of a variable → name of its gradient
-GradName = Callable[[str], str]
 
 
 def grad_ops_of(job: BackwardJob, op: Operator, flow: Flow, have: Container[str]) -> list[Operator]:
@@ -52,9 +47,7 @@ def grad_ops_of(job: BackwardJob, op: Operator, flow: Flow, have: Container[str]
     if p is None:
         return [(_cond_grad if op.type == "cond" else _loop_grad)(job, op, inputs, have)]
     if p.grad_maker is not None:
-        grad_ops = p.grad_maker(job.block, op, inputs, have, job.grad_name)
-        if grad_ops is not None:
-            return _reading_first(list(grad_ops), op, job.names)
+        return _reading_first(p.grad_maker(op, inputs, job.names), op, job.names)
     return [default_grad_op(job.block, op, p, flow, job.names)]
 
 
@@ -69,8 +62,7 @@ def _reading_first(grad_ops: list[Operator], op: Operator, grads: GradNames) -> 
         gradient = grads[name]
         copy = part(gradient, op.type)
         read_instead(grad_ops, gradient, copy)
-        slots_of_copy = {"x": [gradient]}, {"out": [copy]}
-        copies.append(Operator("assign", *slots_of_copy, {}, "backward", op))
+        copies.append(backward_op("assign", gradient, copy, of=op))
     return copies + grad_ops
 
 
@@ -78,7 +70,7 @@ class Plan(NamedTuple):
     """Which slots the grad op has for some wanted inputs, and how it comes by them."""
 
     type: str
-    operands: tuple[tuple[str, bool, bool], ...]  # input; is its value read; only if stretched
+    operands: tuple[tuple[str, bool], ...]  # input; only if stretched
     results: Names  # outputs whose values are read
     given: tuple[tuple[str, str], ...]  # output, the slot of its gradient
     made: tuple[tuple[str, str], ...]  # input, the slot of its gradient
@@ -92,9 +84,10 @@ def plan_of(p: Primitive, wanted: Names, slots: Names) -> Plan:
     stretches = p.broadcasts and len(slots) > 1  # a single operand is as large as the result
     operands = []
     for s in p.inputs:
-        if s in slots and (s in reads or s in shapes or (stretches and s in wanted)):
-            operands.append((s, s in reads, s not in reads and s not in shapes))
-    operands += [(s, False, False) for s in slots if s.endswith("_like")]
+        is_read = s in reads or s in shapes
+        if s in slots and (is_read or (stretches and s in wanted)):
+            operands.append((s, not is_read))
+    operands += [(s, False) for s in slots if s.endswith("_like")]
     results = tuple(o for o in p.outputs if o in reads)
     given = tuple((o, f"{o}_grad") for o in p.outputs if f"{o}_grad" in reads)
     made = tuple((s, f"{s}_grad") for s in p.inputs if s in wanted)
@@ -108,55 +101,38 @@ def default_grad_op(
     (wanted, chosen), slots, results, own = flow, op.inputs, op.outputs, block.vars
     kind, operands, read, given, made = plan_of(p, chosen, (*slots,))
     inputs: Slots = {}
-    full: Shape | None = None
-    for s, _, if_stretched in operands:
+    for s, if_stretched in operands:
         if if_stretched:  # its shape is read where its gradient may have to be summed to it
-            if full is None:
-                name = results["out"][0]
-                full = (own[name] if name in own else block.var(name)).shape
-            name = slots[s][0]
-            shape = (own[name] if name in own else block.var(name)).shape
+            x, out = slots[s][0], results["out"][0]
+            shape = (own[x] if x in own else block.var(x)).shape
+            full = (own[out] if out in own else block.var(out)).shape
             if shape == full and -1 not in shape:
                 continue
         inputs[s] = slots[s][:]
     for o in read:
         inputs[o] = results[o][:]
     for o, slot in given:
-        names = results[o]
-        inputs[slot] = [grads[names[0]]] if len(names) == 1 else [grads[n] for n in names]
+        inputs[slot] = [*map(grads.__getitem__, results[o])]
     outputs: Slots = {}
     for s, slot in made:
         names = slots[s]
-        if len(names) == 1:
-            outputs[slot] = [grads[names[0]]]
-        else:
-            outputs[slot] = [grads[n] if n in wanted else EMPTY for n in names]
+        outputs[slot] = [grads[names[0]]] if len(names) == 1 else _those(grads, names, wanted)
     return Operator(kind, inputs, outputs, op.attrs, "backward", op)
 
 
-Made = list[Operator] | None
+def _handed_on(kind: str) -> Function:
+    """A maker: the gradient of every term is that of the result, copied by an operator of this type."""
+
+    def maker(op: Operator, wanted: set[str], grads: GradNames) -> list[Operator]:
+        (out,) = op.outputs["out"]
+        terms = [n for n in op.inputs["x"] if n in wanted]
+        return [backward_op(kind, grads[out], grads[n], of=op) for n in terms]
+
+    return maker
 
 
-def of_sum(
-    block: Block, op: Operator, wanted: set[str], have: Container[str], grad_name: GradName
-) -> Made:
-    """The gradient of every term is that of the sum, times one."""
-    g = {"x": [grad_name(op.outputs["out"][0])]}
-    terms = [{"out": [grad_name(n)]} for n in op.inputs["x"] if n in wanted]
-    return [Operator("scale", {**g}, out, {}, "backward", op) for out in terms]
-
-
-def of_assign(
-    block: Block, op: Operator, wanted: set[str], have: Container[str], grad_name: GradName
-) -> Made:
-    """The gradient of a copy is a copy of the gradient."""
-    (source,), (out,) = op.inputs["x"], op.outputs["out"]
-    slots = {"x": [grad_name(out)]}, {"out": [grad_name(source)]}
-    return [Operator("assign", *slots, {}, "backward", op)]
-
-
-for _maker in (of_sum, of_assign):
-    REGISTRY[_maker.__name__.removeprefix("of_")].grad_maker = _maker
+REGISTRY["sum"].grad_maker = _handed_on("scale")
+REGISTRY["assign"].grad_maker = _handed_on("assign")
 
 
 # -- The grad ops of control flow: a block of grad ops for each block ----------------------
@@ -167,7 +143,7 @@ for _maker in (of_sum, of_assign):
 
 
 def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]) -> Operator:
-    g = job.grad_name
+    g = job.names
     body = job.block.program.blocks[op.attrs["sub_block"]]
     carried = op.attrs["carried"]
     starts = op.inputs["x"]
@@ -198,7 +174,7 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
     grad_block, given, local = _grad_block(job, body, seeds, flows | read)
     reads = {"x": [*starts], "params": [*params], "scopes": [*op.outputs["scopes"]]}
     reads["out_grad"] = _those(g, outs, given)
-    x_grad = [g(start) if c in flows and start in inputs else EMPTY for c, _, start, _ in rows]
+    x_grad = [g[start] if c in flows and start in inputs else EMPTY for c, _, start, _ in rows]
     writes = {"x_grad": x_grad, "params_grad": _those(g, params, inputs)}
     attrs = {
         "sub_block": grad_block.idx,
@@ -214,15 +190,15 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
     return Operator(f"{op.type}_grad", reads, writes, attrs, "backward", op)
 
 
-def _those(naming: GradName, names: list[str], wanted: Container[str]) -> list[str]:
+def _those(grads: GradNames, names: list[str], wanted: Container[str]) -> list[str]:
     """The gradients of the names that are wanted; `EMPTY` in the places of the others."""
-    return [naming(name) if name in wanted else EMPTY for name in names]
+    return [grads[name] if name in wanted else EMPTY for name in names]
 
 
 def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]) -> Operator:
     params, outs = op.inputs["params"], op.outputs["out"]
     attrs: Attrs = {}
-    for prefix, block_attr in (("true", "sub_block"), ("false", "else_block")):
+    for prefix, block_attr in BRANCHES.items():
         block = job.block.program.blocks[op.attrs[block_attr]]
         pairs = zip(outs, op.attrs[f"{prefix}_out"], strict=True)
         seeds = {out: name for out, name in pairs if out in have}
@@ -231,14 +207,14 @@ def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
         attrs[f"{prefix}_seeds"] = [given.get(out, EMPTY) for out in outs]
         attrs[f"{prefix}_params"] = _those(local, params, inputs)
     reads = {"pred": [*op.inputs["pred"]], "params": [*params], "scopes": [*op.outputs["scopes"]]}
-    reads["out_grad"] = _those(job.grad_name, outs, have)
-    writes = {"params_grad": _those(job.grad_name, params, inputs)}
+    reads["out_grad"] = _those(job.names, outs, have)
+    writes = {"params_grad": _those(job.names, params, inputs)}
     return Operator("cond_grad", reads, writes, attrs, "backward", op)
 
 
 def _grad_block(
     job: BackwardJob, body: Block, seeds: dict[str, str], wanted: set[str]
-) -> tuple[Block, dict[str, str], GradName]:
+) -> tuple[Block, dict[str, str], GradNames]:
     """The block of grad ops of a block: the gradients of ``seeds`` are given, those of ``wanted`` are made.
 
     ``seeds``: result of the operator → its name in the block.  Returns the grad block, result → the name under which
@@ -247,27 +223,24 @@ def _grad_block(
     """
     grad_block = job.block.program.create_block(job.block.idx, forward_block=body.idx)
     used = {n for op in body.ops for n in (*op.input_names, *op.output_names)}
-    names_here = GradNames(used | set(body.vars))
-    inner = replace(
-        job, block=grad_block, forward=body, wanted=wanted, names=names_here, trace=None
-    )
-    local = inner.grad_name
+    local = GradNames(used | set(body.vars))
+    inner = replace(job, block=grad_block, forward=body, wanted=wanted, names=local, trace=None)
     starts: list[tuple[str, Operator]] = []
     for name in seeds.values():
-        cut = part(local(name), "cut") if name in job.no_grad else ""  # nobody reads this
-        seed_op = Operator("given", {}, {"out": [cut or local(name)]}, {}, "backward")
+        cut = part(local[name], "cut") if name in job.no_grad else ""  # nobody reads this
+        seed_op = Operator("given", {}, {"out": [cut or local[name]]}, {}, "backward")
         starts.append((cut or name, seed_op))
     inner.build(starts)
     given = {result: op.outputs["out"][0] for result, (_, op) in zip(seeds, starts, strict=True)}
     for result, name in given.items():
         like = body.var(seeds[result])
-        grad_block.vars.setdefault(name, Variable.like(grad_block, name, like))
+        grad_block.vars[name] = plain_variable(grad_block, name, like.shape, like.dtype, False)
     grad_block.written.update(given.values())
     written = grad_block.written.union(outputs_of(inner.ops))
     for name in sorted(wanted):
-        if local(name) not in written:
-            inner.ops.append(backward_op("fill_zeros_like", name, local(name)))
-    append_to_block(grad_block, inner.ops, names_here.sources(), job.callbacks)
+        if local[name] not in written:
+            inner.ops.append(backward_op("fill_zeros_like", name, local[name]))
+    append_to_block(grad_block, inner.ops, local.sources(), job.callbacks)
     return grad_block, given, local
 
 
@@ -297,25 +270,19 @@ def expand_grad_op(
     job: BackwardJob, op: Operator, inputs: set[str], have: Container[str]
 ) -> list[Operator]:
     """The gradient of a grad op: its primitives once more, then their grad ops in reverse."""
-    block, grad_name = job.block, job.grad_name
+    block, grads = job.block, job.names
     ops, alias = (cond_written_out if op.type in CONTROL else written_out)(block, op)
     operators = list(ops)
-    for piece in operators:  # they read the inputs of the grad op a second time
-        piece.copy_of = op
-        piece.reads = tuple(n for n in piece.input_names if n in op.input_names)
     ready: list[str] = []
     for name, inner in alias.items():
         if name in have:
-            copy = backward_op("assign", grad_name(name), grad_name(inner))
-            copy.copy_of = op
-            operators.append(copy.at(op))
+            operators.append(backward_op("assign", grads[name], grads[inner]).at(op))
             ready.append(inner)
     for k, flow in find_op_path(block, ops, ready, inputs, job.no_grad, []):
-        grads = grad_ops_of(job, ops[k], flow, ready)
-        for grad in grads:
-            grad.copy_of = op
-        operators += grads
+        operators += grad_ops_of(job, ops[k], flow, ready)
         ready += sorted({*flow[0]})
+    for piece in operators:
+        piece.copy_of = op
     return operators
 
 
@@ -343,7 +310,7 @@ def cond_written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[s
     """The cond that a ``cond_grad`` stands for, in no block yet, and gradient → its name there."""
     attrs: Attrs = {}
     branches = []
-    for prefix, attr in (("true", "sub_block"), ("false", "else_block")):
+    for prefix, attr in BRANCHES.items():
         branch, attrs[f"{prefix}_out"] = _branch(block, op, prefix, attr)
         branches.append(branch)
         attrs[attr] = branch.idx

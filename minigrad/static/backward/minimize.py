@@ -18,7 +18,7 @@ from ..program.block import Block
 from ..program.control_flow import same_types
 from ..program.program import Program
 from ..program.variable import Variable
-from .append_backward import append_backward
+from .append_backward import append_backward, check_loss
 from .passes import Callback, written_twice
 
 Pairs = list[tuple[Variable, Variable]]
@@ -48,10 +48,7 @@ def minimize(
     >>> executor.scope["w"]
     array([0.25, 0.5 ])
     """
-    program = getattr(loss, "program", None)
-    if not isinstance(program, Program):
-        append_backward(loss)  # says what is wrong with the loss
-    assert isinstance(program, Program)
+    program = check_loss(loss).program
     _root_block(program, "minimize")
     with program.transaction():
         pairs = append_backward(loss, parameter_list, no_grad_set, callbacks)

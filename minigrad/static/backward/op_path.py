@@ -11,8 +11,9 @@ from collections.abc import Collection, Iterable, Sequence
 from ...errors import ProgramError
 from ...primitives.arguments import Names
 from ..program.block import Block
-from ..program.operator import Operator, Ops, find_info, has_blocks, op_info
+from ..program.operator import BRANCHES, Operator, Ops, find_info, has_blocks, op_info
 from ..program.program import Pruned
+from ..program.transform import needed_ops
 from .passes import repair
 
 Flow = tuple[list[str], Names]  #: the inputs that want a gradient, and their slots
@@ -36,7 +37,7 @@ def find_op_path(
     read: dict[str, int] = {}  # wanted name → the last operator whose gradient reaches it
     closed: dict[str, int] = {}  # … and an operator before that which gave it its value
     path: Path = []
-    left_out = set[int]()
+    left_out = list[int]()
     for k in range(len(ops) - 1, -1, -1):
         inputs, slots, sources = flows[k]
         asked = []
@@ -49,7 +50,7 @@ def find_op_path(
             behind = set[str]().union(*(sources.get(name, ()) for name in asked))
             inputs = [name for name in inputs if name in behind]
         if not asked or not inputs:
-            left_out.add(k)
+            left_out.append(k)
             closed.update((n, k) for n in ops[k].output_names if n in read)
             continue
         path.append((k, (inputs, slots)))
@@ -60,21 +61,20 @@ def find_op_path(
                     raise ProgramError(_two_values(ops, name, k, closed[name], read[name]))
                 read.setdefault(name, k)
     if left_out:
-        pruned += _left_out(ops, left_out, set(targets), flows, no_grad)
+        pruned += _left_out(ops, left_out, targets, flows, no_grad)
     return path
 
 
 def _left_out(
-    ops: Ops, indices: set[int], behind: set[str], flows: list[_Flow], no_grad: set[str]
+    ops: Ops, indices: list[int], targets: Iterable[str], flows: list[_Flow], no_grad: set[str]
 ) -> list[Pruned]:
-    """The grad ops that are not made, last first, with the reasons; ``behind`` starts as the targets."""
+    """The grad ops that are not made, last first, with the reasons."""
+    needed = {*map(id, needed_ops(ops, targets))}
     reasons = []
-    for k in range(len(ops) - 1, -1, -1):
+    for k in indices:
         op, inputs = ops[k], flows[k][0]
-        used = not behind.isdisjoint(op.output_names)
-        if used:
-            behind.update(op.input_names)
-        if k in indices and op.role == "forward" and (used or inputs):
+        used = id(op) in needed
+        if op.role == "forward" and (used or inputs):
             reason = _why_not(op, inputs, used, no_grad)
             reasons.append(Pruned(f"{op.type}_grad", reason, op))
     return reasons
@@ -96,19 +96,16 @@ def _flows(block: Block, ops: Ops, wanted: set[str], no_grad: set[str]) -> list[
         inputs: list[str] = []
         through: Names = ()
         for slot in sources:
-            if slot in op.inputs:
-                before = len(inputs)
-                for name in op.inputs[slot]:
-                    if name in reaching:
-                        inputs.append(name)
-                if len(inputs) > before:
-                    through += (slot,)
+            if slot in op.inputs and not reaching.isdisjoint(op.inputs[slot]):
+                inputs += [name for name in op.inputs[slot] if name in reaching]
+                through += (slot,)
         if not inputs:
             reaching.difference_update(n for n in op.output_names if n not in wanted)
         elif has_blocks(op.type):
             behind = connections(block, op, no_grad)
-            reached = [out for out, at in behind.items() if not at.isdisjoint(inputs)]
-            reaching.update(out for out in reached if out not in no_grad)
+            reaching.update(
+                n for n, at in behind.items() if not at.isdisjoint(inputs) and n not in no_grad
+            )
         else:
             for slot in results:
                 for name in op.outputs.get(slot, ()):
@@ -178,10 +175,10 @@ def over_all_steps(op: Operator, behind: Behind) -> Behind:
 
 def _cond(block: Block, op: Operator, no_grad: Collection[str]) -> Behind:
     sources: Behind = {out: set() for out in op.outputs["out"]}
-    for attr, results in (("sub_block", "true_out"), ("else_block", "false_out")):
+    for prefix, attr in BRANCHES.items():
         branch = block.program.blocks[op.attrs[attr]]
         behind = dependence(branch, op.inputs["params"], no_grad)
-        for out, name in zip(op.outputs["out"], op.attrs[results], strict=True):
+        for out, name in zip(op.outputs["out"], op.attrs[f"{prefix}_out"], strict=True):
             sources[out] |= behind.get(name, set())
     return sources
 

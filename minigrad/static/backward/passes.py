@@ -90,9 +90,12 @@ def read_instead(ops: Ops, old: str, new: str) -> None:
 def fill_missing_gradients(ops: list[Operator], grad_of: dict[str, str]) -> list[Operator]:
     """A gradient that an operator reads and nobody makes is zero: ``fill_zeros_like`` right before the reader.
 
-    An operator with one output is on the path because the gradient of that output is made.
+    An operator with one output is on the path because the gradient of that output is made: where all are such, nothing
+    has to be looked for, and ``grad_of`` is empty.
     """
     unmade = set(grad_of)
+    if not unmade:
+        return ops
     out: list[Operator] = []
     for op in ops:
         for names in op.inputs.values():
@@ -177,9 +180,12 @@ Callback = Callable[[Block, ByName], None]
 
 
 def append_to_block(
-    block: Block, ops: Ops, grad_of: dict[str, str], callbacks: Sequence[Callback] | None
+    block: Block, ops: Ops, grad_of: dict[str, str], callbacks: Sequence[Callback]
 ) -> None:
-    """Append the operators; each gradient variable is created with the shape and dtype of its variable."""
+    """Append the operators; each gradient variable is created with the shape and dtype of its variable.
+
+    Gradients are clipped in place by what completes them, where their variables ask for it.
+    """
     context: ByName = {"grad_to_var": grad_of}
     clips = block.program.error_clips
     append = block.ops.append
@@ -188,8 +194,10 @@ def append_to_block(
         if op.type != "given":  # what a grad block is handed stands there already
             declare_outputs(block, op, grad_of)
             append(op)
-        if clips:
-            block.ops += error_clips(block, op, grad_of)
+        for name in op.output_names if clips else ():
+            if limits := clips.get(grad_of.get(name, "")):
+                attrs = dict(zip(("min", "max"), limits, strict=True))
+                append(Operator("clip", {"x": [name]}, {"out": [name]}, attrs, op.role).at(op))
         if callbacks and op.type != "given":
             context["op"] = op
             with block.program.role_guard("backward"):
@@ -198,35 +206,24 @@ def append_to_block(
     block.program.changed()
 
 
-def error_clips(block: Block, op: Operator, grad_of: dict[str, str]) -> list[Operator]:
-    """Clips in place for the gradients that an operator completes, where their variables ask for it."""
-    clips = []
-    for name in op.output_names:
-        limits = block.program.error_clips.get(grad_of.get(name, ""))
-        if limits is not None:
-            attrs = {"min": limits[0], "max": limits[1]}
-            clips.append(Operator("clip", {"x": [name]}, {"out": [name]}, attrs, op.role).at(op))
-    return clips
-
-
 def declare_outputs(block: Block, op: Operator, grad_of: dict[str, str]) -> None:
     """Note what a backward operator writes; create the variables that do not exist in this block."""
     variables, written = block.vars, block.written
     unknown = []
     for names in op.outputs.values():
+        written.update(names)
         for name in names:
             if name not in variables:
                 base = grad_of.get(name) or grad_of.get(whole(name), "")
                 like = variables[base] if base in variables else block.find_var(base)
                 if like is None:
                     unknown.append(name)
-                    continue
-                variables[name] = plain_variable(block, name, like.shape, like.dtype, False)
-            written.add(name)
-    if unknown and unknown != [EMPTY] * len(unknown):
-        infer_outputs(block, op)
-        written.update(unknown)
+                else:
+                    variables[name] = plain_variable(block, name, like.shape, like.dtype, False)
+    if unknown:
         written.discard(EMPTY)
+        if any(name != EMPTY for name in unknown):
+            infer_outputs(block, op)
 
 
 def with_casts(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...errors import did_you_mean, user_frame, wrong
+from ...errors import ProgramError, did_you_mean, user_frame, wrong
 from ...errors.other_libraries import TABLES, missing
 from ...grad_names import EMPTY
 from ...primitives.arguments import Args, Attrs, Slots
 from ...primitives.registry import Primitive
 from .infer import infer_outputs
-from .operator import Operator, bind_slots, check_operator, op_info, slots_of
+from .operator import Operator, check_operator, check_slots, op_info, slots_of
 from .variable import ShapeOf, Variable, check_name
 
 if TYPE_CHECKING:
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 
 NESTING = 100  #: blocks in blocks
+
+
+def out_of_order(idx: int, parent: int, forward_block: int) -> ProgramError:
+    """What to raise for a block that stands before those it belongs to."""
+    what = f"block {idx} lies in block {parent}, grad of {forward_block}: both must come before it"
+    return ProgramError(what)
 
 
 class Block:
@@ -37,6 +43,8 @@ class Block:
     def __init__(self, program: Program, idx: int, parent: int, forward_block: int) -> None:
         self.program, self.idx = program, idx
         self.parent, self.forward_block = parent, forward_block
+        if max(parent, forward_block) >= idx:
+            raise out_of_order(idx, parent, forward_block)
         self.depth: int = 0 if parent < 0 else program.blocks[parent].depth + 1
         if self.depth > NESTING:
             what = f"block {idx} lies in {self.depth} others, and {NESTING} is the limit"
@@ -111,19 +119,15 @@ class Block:
         input that nothing has written, and for shapes the op does not accept; then the block is as before.
         """
         info = op_info(type)
-        named, outs = slots_of(inputs), slots_of(outputs)
-        op = Operator(type, named, outs, bind_slots(info, named, outs, dict(attrs or {})))
-        op.role = self.program.role if role is None else role
+        role = self.program.role if role is None else role
+        op = Operator(type, slots_of(inputs), slots_of(outputs), dict(attrs or {}), role)
+        check_slots(info, op)
         check_operator(info, op)
-        for name in op.input_names:
-            var = None if name == EMPTY else self.var(name)
-            known = var is None or var.persistable or var.is_data or name in var.block.written
-            if not known:
+        for var in (self.var(name) for name in op.input_names if name != EMPTY):
+            if not (var.persistable or var.is_data or var.name in var.block.written):
+                name = var.name
                 what = f"{type} reads {name!r}, but no operator has written it and it is neither data nor a parameter"
-                advice = (
-                    f"append the op that computes {name!r} first, or declare it with static.data "
-                )
-                advice += "or static.parameter"
+                advice = f"append the op that computes {name!r} first, or use static.data or static.parameter"
                 raise wrong(what, advice)
         with self.program.transaction():
             return self._append(op, user=True)
@@ -131,13 +135,9 @@ class Block:
     def append_primitive(self, primitive: Primitive, args: Args, attrs: Attrs) -> Any:
         """Append an operator from a call like ``mg.mul(x, 2.0)``; returns its output Variables."""
         args, attrs = primitive.bind(args, attrs)
-        before = self.program.state()
-        try:
+        with self.program.transaction():  # constants it brought along are gone, and what was lifted
             op = self._operator(primitive, args, attrs)
             self._append(op, user=True)
-        except BaseException:
-            self.program.restore(before)  # constants it brought along are gone, and what was lifted
-            raise
         if primitive.several:
             return [self.vars[n] for n in op.output_names]
         return self.vars[op.outputs[primitive.outputs[0]][0]]
@@ -146,8 +146,7 @@ class Block:
         inputs: Slots = {}
         numbers: dict[str, Any] = {}
         several = primitive.list_input
-        slots = primitive.slot_names(len(args)) if several else primitive.inputs
-        for slot, arg in zip(slots, args, strict=True):
+        for slot, arg in zip(primitive.slot_names(len(args)), args, strict=True):
             if arg.__class__ is Variable and arg.block is self:
                 name = arg.name
             elif arg is None:

@@ -12,7 +12,7 @@ loop looks to its surroundings like any op with inputs and outputs, and nests to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,7 +22,7 @@ from ...errors import describe, wrong
 from ...grad_names import EMPTY, SCOPES
 from ...ops import merge_rows, select_rows
 from ...ops.index import getitem, setitem
-from ...ops.shape import DType, Shape, fits
+from ...ops.shape import Shape, fits
 from ...primitives.arguments import Attrs, Function, Slots, as_list
 from ...primitives.registry import REGISTRY
 from .block import Block
@@ -55,21 +55,22 @@ def while_loop(cond: Function, body: Function, loop_vars: Sequence[Any]) -> list
     """
     program = default_program()
     outer = program.current_block()
-    starts = [program.as_variable(v, outer) for v in as_list(loop_vars)]
+    starts = _variables(outer, loop_vars)
     if not starts:
         what = "while_loop needs at least one loop variable"
         raise wrong(what, "loop_vars=[0], which counts the steps")
     block = program.create_block(outer.idx)
     carried = [handed_in(block, v, v.shape) for v in starts]
     with program.block_guard(block):
-        returned = as_list(body(*carried))
-        next_ = next_values(block, returned, starts, "the loop body")
+        next_ = own_names(block, next_values(block, body(*carried), starts, "the loop body"))
     cond_block = program.create_block(block.idx)
     with program.block_guard(cond_block):
         what = "while_loop goes on while one bool holds"
         pred = _one_bool(cond_block, cond(*carried), what)
-    attrs: Attrs = {"sub_block": block.idx, "cond_block": cond_block.idx}
-    attrs |= {"carried": _names(carried), "next": _names(next_), "cond": pred.name}
+    attrs: Attrs = {
+        "sub_block": block.idx, "cond_block": cond_block.idx,
+        "carried": _names(carried), "next": _names(next_), "cond": pred.name,
+    }  # fmt: skip
     inputs = {"x": _names(starts), "params": captured([block, cond_block], [pred.name])}
     types = [(v.shape, v.dtype) for v in starts]
     return append_control(outer, "while", inputs, attrs, out=types)["out"]
@@ -107,8 +108,9 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
             what = f"the branches of cond return different types for value {k}: {a!r} and {b!r}"
             advice = "one shape and dtype for both: reshape, broadcast_to or astype in one of them"
             raise wrong(what, advice)
-    attrs: Attrs = {"sub_block": true.idx, "else_block": false.idx}
-    attrs |= {"true_out": _names(yes), "false_out": _names(no)}
+    attrs: Attrs = {
+        "sub_block": true.idx, "else_block": false.idx, "true_out": _names(yes), "false_out": _names(no),
+    }  # fmt: skip
     inputs = {"pred": [pred.name], "params": captured([true, false])}
     types = [(common(a.shape, b.shape), a.dtype) for a, b in zip(yes, no, strict=True)]
     outs = append_control(outer, "cond", inputs, attrs, out=types)["out"]
@@ -121,7 +123,7 @@ def _branch(outer: Block, function: Callable[[], Any]) -> tuple[Block, type | No
     block = program.create_block(outer.idx)
     with program.block_guard(block):
         kind, values = _unpacked(function())
-        return block, kind, own_names(block, [program.as_variable(v, block) for v in values])
+        return block, kind, own_names(block, _variables(block, values))
 
 
 Packed = tuple[type | None, list[Any]]
@@ -131,6 +133,10 @@ def _unpacked(returned: Any) -> Packed:
     """How a branch packs its results (None: one bare value), and the results."""
     kind = next((t for t in (tuple, list) if isinstance(returned, t)), None)
     return (list, []) if returned is None else (kind, as_list(returned))
+
+
+def _variables(block: Block, values: Any) -> list[Variable]:
+    return [block.program.as_variable(v, block) for v in as_list(values)]
 
 
 def _names(values: Sequence[Variable]) -> list[str]:
@@ -218,7 +224,7 @@ def static_rnn(
     program = default_program()
     outer = program.current_block()
     seqs = _sequences(outer, inputs)
-    starts = [program.as_variable(v, outer) for v in as_list(states)]
+    starts = _variables(outer, states)
     block = program.create_block(outer.idx)
     carried = [handed_in(block, v, v.shape) for v in starts]
     slices = [handed_in(block, v, v.shape[1:]) for v in seqs]
@@ -229,11 +235,13 @@ def static_rnn(
                 f"the step of static_rnn returns (outputs, next_states), not {describe(returned)}"
             )
             raise wrong(what, "return [out, …], [state, …]")
-        outs, states_ = map(as_list, returned)
-        outs = own_names(block, [program.as_variable(v, block) for v in outs])
-        next_ = next_values(block, states_, starts, "the step", {v.name for v in outs})
-    attrs: Attrs = {"sub_block": block.idx, "steps": _names(slices)}
-    attrs |= {"carried": _names(carried), "next": _names(next_), "step_out": _names(outs)}
+        outs = _variables(block, returned[0])
+        named = own_names(block, [*outs, *next_values(block, returned[1], starts, "the step")])
+        outs, next_ = named[: len(outs)], named[len(outs) :]
+    attrs: Attrs = {
+        "sub_block": block.idx, "steps": _names(slices),
+        "carried": _names(carried), "next": _names(next_), "step_out": _names(outs),
+    }  # fmt: skip
     names = {"seq": _names(seqs), "x": _names(starts), "params": captured([block])}
     stacked = [((seqs[0].shape[0], *v.shape), v.dtype) for v in outs]
     final = [(v.shape, v.dtype) for v in starts]
@@ -242,7 +250,7 @@ def static_rnn(
 
 
 def _sequences(outer: Block, inputs: Any) -> list[Variable]:
-    seqs = [outer.program.as_variable(v, outer) for v in as_list(inputs)]
+    seqs = _variables(outer, inputs)
     if not seqs or any(not v.shape for v in seqs):
         what = "static_rnn needs sequences: Variables with time as axis 0"
         raise wrong(what, "inputs=[x] with x of shape [steps, …]")
@@ -319,10 +327,9 @@ def same_types(a: Variable, b: Variable) -> bool:
     return a.dtype == b.dtype and fits(a.shape, b.shape)
 
 
-def next_values(
-    block: Block, values: list[Any], starts: list[Variable], what: str, taken: Container[str] = ()
-) -> list[Variable]:
+def next_values(block: Block, given: Any, starts: list[Variable], what: str) -> list[Variable]:
     """What a step hands on, checked against what the loop started from."""
+    values = as_list(given)
     if len(values) != len(starts):
         what = f"{what} returns {len(values)} value(s) for {len(starts)} loop variable(s)"
         raise wrong(what, "return the next value of every loop variable, in their order")
@@ -336,16 +343,16 @@ def next_values(
             advice = "shape and dtype must stay the same from step to step (astype, reshape, or a better start value)"
             raise wrong(what, advice)
         results.append(result)
-    return own_names(block, results, taken)
+    return results
 
 
-def own_names(block: Block, values: list[Variable], taken: Container[str] = ()) -> list[Variable]:
+def own_names(block: Block, values: list[Variable]) -> list[Variable]:
     """Give every result a name of its own, made in this block: gradients then have one place each."""
     produced = {n for op in block.ops for n in op.output_names}
     seen: set[str] = set()
     out = []
     for v in values:
-        if v.name in seen or v.name in taken or v.name not in produced:
+        if v.name in seen or v.name not in produced:
             v = block.append_primitive(REGISTRY["assign"], (v,), {})
         seen.add(v.name)
         out.append(v)
@@ -366,12 +373,12 @@ def append_control(
     unique = outer.program.unique_name
     reads = [n for s in ("x", "params", "seq") for n in inputs.get(s, ())]
     stop = all(outer.var(n).stop_gradient for n in reads)
-
-    def result(shape: Shape, dtype: DType) -> Variable:
-        cut = stop or dtype.kind != "f"
-        return outer.create_var(unique(op_type), shape, dtype, derived_stop=cut)
-
-    results = {slot: [result(*t) for t in listed] for slot, listed in types.items()}
+    results = dict[str, list[Variable]]()
+    for slot, listed in types.items():
+        results[slot] = [
+            outer.create_var(unique(op_type), *t, derived_stop=stop or t[1].kind != "f")
+            for t in listed
+        ]
     scopes = outer.create_var(unique(op_type + SCOPES), (), np.int64, derived_stop=True)
     outputs = {s: _names(vs) for s, vs in results.items()}
     op = Operator(op_type, inputs, {**outputs, "scopes": [scopes.name]}, attrs, outer.program.role)

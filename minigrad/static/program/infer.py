@@ -15,12 +15,12 @@ import numpy as np
 from ...errors import MinigradError, ProgramError, wrong
 from ...grad_names import EMPTY
 from ...ops.shape import Array, DType, Shape, fits
-from ...primitives.arguments import Attrs, Function, Values
+from ...primitives.arguments import Attrs, Values
 from ...primitives.registry import Primitive
 from ..run.kernels import refused, run_grad_op, run_kernel
 from ..run.limits import MEMORY, check_room
 from .operator import op_info
-from .variable import Variable, check_name, plain_variable
+from .variable import Variable, plain_variable
 
 if TYPE_CHECKING:
     from .block import Block
@@ -35,9 +35,6 @@ _TRIALS = ((3, True), (5, False))  # a size for -1, and what masks hold
 
 
 _FOUND: dict[Any, list[Type]] = {}  # layers repeat, so most answers are known
-
-
-_NAMED: set[str] = set()  # types of operators after which variables may be named
 
 
 _PLAIN = (int, float, bool, str, type(None))
@@ -82,9 +79,6 @@ def _make_outputs(block: Block, op: Operator, p: Primitive, types: list[Type], s
     names = []
     for shape, dtype in types:
         name = block.program.unique_name(op.type)
-        if op.type not in _NAMED or len(name) > 200:
-            check_name(name)
-            _NAMED.add(op.type)
         cut = stop or dtype.kind != "f"
         block.vars[name] = plain_variable(block, name, shape, dtype, cut)
         names.append(name)
@@ -113,10 +107,11 @@ def _declare(block: Block, op: Operator, name: str, shape: Shape, dtype: DType, 
             block.create_var(name, shape, dtype, derived_stop=stop)
             return
         if not outer.persistable:
-            what = f"{op.type} in block {block.idx} writes {name!r} of block {outer.block.idx}: what a "
-            what += "block changes, it returns"
-            advice = "give the result a name of its own and return it from the branch or the body"
-            raise wrong(what, advice)
+            raise wrong(
+                f"{op.type} in block {block.idx} writes {name!r} of block {outer.block.idx}: what a "
+                "block changes, it returns",
+                "give the result a name of its own and return it from the branch or the body",
+            )
     assert var is not None
     alike = var.dtype == dtype and fits(var.shape, shape)
     if not alike and (var.persistable or var.is_data or name in var.block.written):
@@ -179,8 +174,7 @@ def _computed_types(
             raise refused(op, variables, error) from error
     known = [t for listed in given.values() for t in listed]
     same = all(-1 not in shape and dtype.kind != "b" for shape, dtype in known)
-    run = _run_rules if is_grad else _run_kernel
-    trials = [_try(run, op, p, variables, *trial) for trial in (_TRIALS[:1] if same else _TRIALS)]
+    trials = [_try(op, p, variables, is_grad, *t) for t in (_TRIALS[:1] if same else _TRIALS)]
     if len(trials[0]) != len(trials[-1]):
         reason = ValueError("how many values it gives depends on a size -1: declare that size")
         raise refused(op, variables, reason)
@@ -205,18 +199,17 @@ def _run_kernel(op: Operator, p: Primitive, values: Values) -> list[Any]:
     return run_kernel(p, values, op.attrs)
 
 
-def _run_rules(op: Operator, p: Primitive, values: Values) -> list[Any]:
-    gradients = run_grad_op(p, values, op.attrs, op.outputs)
-    return [v for slot in op.outputs for v in gradients[slot]]
-
-
 def _try(
-    run: Function, op: Operator, p: Primitive, variables: Variables, size: int, mask: bool
+    op: Operator, p: Primitive, variables: Variables, is_grad: bool, size: int, mask: bool
 ) -> list[Array]:
     values = stand_ins(p, variables, size, mask)
     try:
         with np.errstate(all="ignore"):
-            out = run(op, p, values)
+            if is_grad:
+                gradients = run_grad_op(p, values, op.attrs, op.outputs)
+                out = [v for slot in op.outputs for v in gradients[slot]]
+            else:
+                out = _run_kernel(op, p, values)
     except MinigradError:
         raise
     except Exception as error:

@@ -17,7 +17,7 @@ from ...errors.other_libraries import TABLES
 from ...grad_names import EMPTY, GRAD
 from ...primitives.arguments import REQUIRED, Attrs, Names, Slots
 from ...primitives.registry import REGISTRY, Primitive
-from .variable import Variable
+from .variable import Variable, check_name
 
 if TYPE_CHECKING:
     from .program import Program
@@ -73,6 +73,7 @@ CONTROL = {info.type: info for info in (
 @lru_cache(maxsize=4096)
 def _derived(op_type: str, p: Primitive, is_grad: bool, rules: int) -> OpInfo | None:
     """The info of a primitive, or of its grad op once it has ``rules``."""
+    check_name(f"{op_type}_{10**6}")  # as results are named
     likes = tuple(f"{a}_like" for a in p.attrs)
     attrs = tuple(p.attrs)
     long = (*(p.outputs if p.list_output else ()), *([p.list_input] if p.list_input else ()))
@@ -112,8 +113,9 @@ def has_blocks(op_type: str) -> bool:
     return op_type in CONTROL and not CONTROL[op_type].is_grad
 
 
-def bind_slots(info: OpInfo, inputs: Slots, outputs: Slots, attrs: Attrs) -> Attrs:
-    """Check slots and attrs against the type; returns the attrs.  Errors: `ProgramError`."""
+def check_slots(info: OpInfo, op: Operator) -> None:
+    """Slots and attrs are those of the type, and the role is one.  Errors: `ProgramError`."""
+    inputs, outputs, attrs = op.inputs, op.outputs, op.attrs
     numbers = info.attrs + info.inputs
     for given, known, kind in (
         (inputs, info.inputs, "input slot"), (outputs, info.outputs, "output slot"), (attrs, numbers, "attr"),
@@ -133,13 +135,18 @@ def bind_slots(info: OpInfo, inputs: Slots, outputs: Slots, attrs: Attrs) -> Att
             advice = f"inputs={{{name!r}: variable}}, or a number: attrs={{{name!r}: 2.0}}"
             advice = advice if name in info.inputs else f"attrs={{{name!r}: …}}"
             raise wrong(f"{info.type} needs {name!r}", advice)
-    return attrs
+    if op.role not in ROLES:
+        raise wrong(f"{op.role!r} is no role{did_you_mean(str(op.role), ROLES)}")
 
 
 # -- Operator: one operation of a Block, as data -------------------------------------------
 
 
 BLOCK_ATTRS = ("sub_block", "else_block", "cond_block")
+BRANCHES = {
+    "true": "sub_block",
+    "false": "else_block",
+}  #: of a cond: how names of attrs begin → its block
 
 
 class Operator:
@@ -158,7 +165,7 @@ class Operator:
     """
 
     __slots__ = (
-        "_reads", "attrs", "code", "copy_of", "forward_op", "inputs", "lasti", "outputs", "role", "type",
+        "attrs", "code", "copy_of", "forward_op", "inputs", "lasti", "outputs", "role", "type",
     )  # fmt: skip
 
     def __init__(
@@ -179,7 +186,6 @@ class Operator:
         self.code: Any = None if forward_op is None else forward_op.code
         self.lasti: int = 0 if forward_op is None else forward_op.lasti
         self.copy_of: Operator | None = None
-        self._reads: Names | None = None
 
     @property
     def input_names(self) -> list[str]:
@@ -193,18 +199,20 @@ class Operator:
 
     @property
     def reads(self) -> Names | None:
-        """The names whose values it needs: as set, else what the rules of a grad op read; None if nobody knows."""
-        info = find_info(self.type) if self._reads is None and self.role == "backward" else None
-        if info is None or not info.is_grad:
-            return self._reads
-        if info.forward is None:  # of a loop or a branch
-            return tuple(self.inputs.get("params", ()))
-        saved = info.forward.saved([slot.removesuffix("_grad") for slot in self.outputs])
-        return tuple(n for slot in saved for n in self.inputs.get(slot, ()))
+        """The names whose values it needs: what the rules of a grad op read; of its inputs, if it is a piece of one.
 
-    @reads.setter
-    def reads(self, names: Names) -> None:
-        self._reads = names
+        None if nobody knows.
+        """
+        info = find_info(self.type) if self.role == "backward" else None
+        if info is not None and info.is_grad:
+            if info.forward is None:  # of a loop or a branch
+                return tuple(self.inputs.get("params", ()))
+            saved = info.forward.saved([slot.removesuffix("_grad") for slot in self.outputs])
+            return tuple(n for slot in saved for n in self.inputs.get(slot, ()))
+        if self.copy_of is None:
+            return None
+        given = self.copy_of.input_names
+        return tuple(n for n in self.input_names if n in given)
 
     @property
     def primitive(self) -> Any:
@@ -241,8 +249,6 @@ class Operator:
         outputs = {s: [new.get(n, n) for n in listed] for s, listed in self.outputs.items()}
         copy = Operator(self.type, inputs, outputs, {**self.attrs}, self.role, self.forward_op)
         copy.copy_of = self.copy_of
-        if self._reads is not None:
-            copy.reads = tuple(new.get(n, n) for n in self._reads)
         if self.type == "while":
             copy.attrs["cond"] = new.get(self.attrs["cond"], self.attrs["cond"])
         return copy.at(self)
@@ -256,9 +262,11 @@ class Operator:
 Ops = Sequence[Operator]
 
 
-def backward_op(kind: str, x: str, out: str, attrs: Attrs | None = None) -> Operator:
+def backward_op(
+    kind: str, x: str, out: str, attrs: Attrs | None = None, of: Operator | None = None
+) -> Operator:
     """An operator of the backward part that makes one value from one."""
-    return Operator(kind, {"x": [x]}, {"out": [out]}, attrs, "backward")
+    return Operator(kind, {"x": [x]}, {"out": [out]}, attrs, "backward", of)
 
 
 # -- What users pass: Variables or names, one or several, and operators slot by slot -------
@@ -320,12 +328,10 @@ def slots_of(given: Any) -> Slots:
 
 
 def check_operator(info: OpInfo, op: Operator) -> None:
-    """The rules about one operator alone.  Errors: `ProgramError`."""
+    """The rules about an operator that a user writes down.  Errors: `ProgramError`."""
     if op.type in CONTROL:
         name = _BUILDERS.get(op.type, "append_backward")
         raise wrong(f"{op.type} holds blocks, which append_op cannot build", f"static.{name}")
-    if op.role not in ROLES:
-        raise wrong(f"{op.role!r} is no role{did_you_mean(str(op.role), ROLES)}")
     if info.is_grad:
         _check_reads(info, op)
     outputs = [n for n in op.output_names if n != EMPTY]

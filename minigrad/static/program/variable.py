@@ -78,11 +78,6 @@ class Variable(Operators):
         self.is_data = is_data
         self._stop, self._derived_stop = stop_gradient, derived_stop
 
-    @staticmethod
-    def like(block: Block, name: str, other: Variable) -> Variable:
-        """A plain variable with the shape and dtype of another: what a gradient is."""
-        return plain_variable(block, name, other.shape, other.dtype, False)
-
     @property
     def stop_gradient(self) -> bool:
         """Whether no gradient flows to this Variable: as set, else as follows from what it is made of."""
@@ -124,10 +119,11 @@ class Variable(Operators):
         raise missing("a Variable", name, {**TABLES["Tensor"], **TABLES["Variable"]}, self)
 
     def __bool__(self) -> bool:
-        what = f"the value of Variable {self.name!r} is not known while the program is being built, so "
-        what += "Python's if, while, and, or cannot decide on it"
-        advice = "static.cond(pred, true_fn, false_fn) or static.while_loop(cond, body, loop_vars)"
-        raise wrong(what, advice)
+        raise wrong(
+            f"the value of Variable {self.name!r} is not known while the program is being built, so "
+            "Python's if, while, and, or cannot decide on it",
+            "static.cond(pred, true_fn, false_fn) or static.while_loop(cond, body, loop_vars)",
+        )
 
     def _no_value(self, *args: Any, **keywords: Any) -> Any:
         what = f"Variable {self.name!r} has no value while the program is being built"

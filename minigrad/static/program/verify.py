@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 
 from ...errors import ProgramError, did_you_mean
 from ...grad_names import EMPTY
-from .block import Block
-from .operator import BLOCK_ATTRS, CONTROL, ROLES, Operator, bind_slots, op_info
+from .block import Block, out_of_order
+from .operator import BLOCK_ATTRS, CONTROL, Operator, check_slots, op_info
 from .program import Program
 from .variable import check_name
 
@@ -32,10 +32,7 @@ def verify(program: Program) -> Program:
     return program
 
 
-_IN_ELSE = ("false_out", "false_seeds", "false_params")
-
-
-_GIVEN = ("carried", "steps", "next_grad", "step_out_grad", "true_seeds", "false_seeds")
+_GIVEN = {"carried", "steps", "next_grad", "step_out_grad", "true_seeds", "false_seeds"}
 
 
 #: a block, the number of an operator in it, the operator
@@ -87,50 +84,36 @@ def control_flow_fits(program: Program) -> None:
     """The names control flow hands in and out exist in its blocks, one for each value; what it takes out is made."""
     for place in _control(program):
         op = place[2]
-        attrs, rows = CONTROL[op.type].attrs, CONTROL[op.type].rows
-        if rows:
-            scopes = op.outputs.get("scopes", op.inputs.get("scopes", ()))
-            _require(len(scopes) == 1, place, "it needs one place for its scopes")
-        if op.type in ("cond", "cond_grad"):
-            _require(len(op.inputs.get("pred", ())) == 1, place, "it decides on one value")
-        for slot, *others in rows:
-            length = len(_slot(op, slot))
-            for name in sorted(others, key=attrs.__contains__):  # slots before attrs
-                if name in attrs:
-                    _names_fit(program, place, name, slot)
-                else:
-                    same = len(_slot(op, name)) == length
-                    _require(same, place, f"{slot!r} and {name!r} are not equally long")
+        info = CONTROL[op.type]
+        for slot in ("scopes", "pred"):
+            if slot in (*info.inputs, *info.outputs):
+                _require(len(_slot(op, slot)) == 1, place, f"{slot!r} is one value")
+        for slot, *others in info.rows:
+            for name in sorted(others, key=info.attrs.__contains__):  # slots before attrs
+                names: Any = op.attrs.get(name) if name in info.attrs else _slot(op, name)
+                good = isinstance(names, list) and all(isinstance(n, str) for n in names)
+                good = good and len(names) == len(_slot(op, slot))
+                _require(good, place, f"{name!r} must be a list of names, as long as {slot!r}")
         if op.type == "while":
             inner = program.blocks[op.attrs["cond_block"]]
             cond = op.attrs.get("cond")
             good = isinstance(cond, str) and inner.has_var(cond)
             _require(good, place, f"the condition {cond!r} is no variable")
-        for attr in (name for row in rows for name in row if name in attrs):
-            index = _home(op, attr)
-            known = {EMPTY, *_given(op).get(index, ())}
-            known.update(n for inner in program.blocks[index].ops for n in inner.output_names)
+        for attr in (name for row in info.rows for name in row if name in info.attrs):
+            inner = program.blocks[_home(op, attr)]
+            known = (
+                _given(op).get(inner.idx, set()).union(*(each.output_names for each in inner.ops))
+            )
+            known = {EMPTY, *known.intersection(inner.vars)}
             for name in op.attrs[attr]:
-                what = f"{attr}: nothing in block {index} writes {name!r}"
-                _require(name in known, place, what)
-
-
-def _names_fit(program: Program, place: Place, attr: str, slot: str) -> None:
-    """A list of names in an attr is as long as its slot, and its block has these names."""
-    op = place[2]
-    names: Any = op.attrs.get(attr)
-    good = isinstance(names, list) and all(isinstance(n, str) for n in names)
-    good = good and len(names) == len(_slot(op, slot))
-    _require(good, place, f"{attr!r} must be a list of names, as long as {slot!r}")
-    inner = program.blocks[_home(op, attr)]
-    for name in names:
-        there = name == EMPTY or name in inner.vars
-        _require(there, place, f"{attr}: block {inner.idx} has no {name!r}")
+                _require(
+                    name in known, place, f"{attr}: nothing in block {inner.idx} writes {name!r}"
+                )
 
 
 def _home(op: Operator, attr: str) -> int:
     """The block in which the names of an attr are."""
-    index: int = op.attrs["else_block" if attr in _IN_ELSE else "sub_block"]
+    index: int = op.attrs["else_block" if attr.startswith("false_") else "sub_block"]
     return index
 
 
@@ -141,9 +124,8 @@ def _slot(op: Operator, slot: str) -> list[str]:
 def _given(op: Operator) -> dict[int, set[str]]:
     """The names an operator writes into its blocks before they run."""
     given: dict[int, set[str]] = {}
-    for attr in _GIVEN:
-        if attr in op.attrs:
-            given.setdefault(_home(op, attr), set()).update(op.attrs[attr])
+    for attr in op.attrs.keys() & _GIVEN:
+        given.setdefault(_home(op, attr), set()).update(op.attrs[attr])
     return given
 
 
@@ -171,9 +153,7 @@ def root_comes_first(program: Program) -> None:
         if block.idx != k or block.program is not program:
             raise ProgramError(f"block {k} calls itself {block.idx}")
         if k and not (0 <= block.parent < k and -1 <= block.forward_block < k):
-            raise ProgramError(
-                f"block {k} lies in block {block.parent}, grad of {block.forward_block}: both must come before it"
-            )
+            raise out_of_order(k, block.parent, block.forward_block)
 
 
 def names_are_plain(program: Program) -> None:
@@ -202,11 +182,9 @@ def operators_fit(program: Program) -> None:
         block, k, op = place
         try:
             info = op_info(op.type)
-            bind_slots(info, op.inputs, op.outputs, op.attrs)
+            check_slots(info, op)
         except ProgramError as error:
             raise ProgramError(f"block {block.idx}, #{k}: {error}") from None
-        if op.role not in ROLES:
-            fail(*place, f"{op.role!r} is no role{did_you_mean(str(op.role), ROLES)}")
         if not op.outputs:
             fail(*place, "it writes nothing")
         for slot in info.lists.intersection(op.outputs) if info.is_grad else ():
@@ -245,10 +223,8 @@ def written_before_read(program: Program) -> None:
                 if name not in here and name != EMPTY and not known(block, name):
                     fail(block, k, op, f"it reads {name!r} before anything wrote it")
             if op.type in CONTROL:
-                for _, index in sorted(
-                    op.sub_blocks.items()
-                ):  # the condition before its loop's body
-                    follow(program.blocks[index])
+                for attr in sorted(op.sub_blocks):  # the condition before its loop's body
+                    follow(program.blocks[op.attrs[attr]])
             if op.type == "while":
                 cond = op.attrs["cond"]
                 if not known(program.blocks[op.attrs["cond_block"]], cond):

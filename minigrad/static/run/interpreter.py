@@ -19,7 +19,7 @@ from ...ops.shape import Array
 from ...primitives.arguments import ByName, Function
 from ...primitives.dispatch import check_finite
 from ..program.block import Block
-from ..program.operator import Operator, op_info, unwritten
+from ..program.operator import BRANCHES, Operator, op_info, unwritten
 from ..program.program import Program
 from .kernels import refused, run_op
 from .limits import HELD, LARGER, MEMORY, check_room, endless
@@ -93,19 +93,17 @@ class Record:
         self.program = program
         self.steps: list[Step] = []
 
-    def enter(self, block: Block, scope: Scope, turn: int | None) -> None:
-        """A block is entered; with the values that it reads from outside."""
-        values = _known(scope, outer_reads(block))
-        self.steps.append(Step("enter", block.idx, None, turn, values))
-
-    def ran(self, block: Block, number: int, op: Operator, scope: Scope, turn: int | None) -> None:
-        """An operator ran and wrote its values."""
-        values = _known(scope, op.output_names)
-        self.steps.append(Step("op", block.idx, number, turn, values))
-
-    def leave(self, block: Block, turn: int | None) -> None:
-        """The last operator of a block has run."""
-        self.steps.append(Step("leave", block.idx, None, turn, {}))
+    def note(
+        self,
+        kind: str,
+        scope: Scope,
+        turn: int | None,
+        names: Iterable[str],
+        number: int | None = None,
+    ) -> None:
+        """One step more, in the block of a scope, with the values that some names have."""
+        values = {n: value for n in names if (value := scope.find(n)) is not None}
+        self.steps.append(Step(kind, scope.block, number, turn, values))
 
 
 def outer_reads(block: Block) -> dict[str, Operator]:
@@ -118,10 +116,6 @@ def outer_reads(block: Block) -> dict[str, Operator]:
                 readers.setdefault(name, op)
         written.update(op.output_names)
     return readers
-
-
-def _known(scope: Scope, names: Iterable[str]) -> ByName:
-    return {n: value for n in names if (value := scope.find(n)) is not None}
 
 
 # -- How cond, while and recurrent run, and their grad ops ---------------------------------
@@ -153,7 +147,7 @@ class Run:
         self._take(HELD * (1 + len(scope.values)), f"what block {block.idx} starts with")
         record = self.record
         if record is not None:
-            record.enter(block, scope, turn)
+            record.note("enter", scope, turn, outer_reads(block))
         for k, op in enumerate(block.ops):
             try:
                 handler = HANDLERS.get(op.type)
@@ -167,11 +161,11 @@ class Run:
                 values = {s: [*map(scope.find, names)] for s, names in op.inputs.items()}
                 raise refused(op, values, error, f"#{k} ", op.source_line) from error
             if record is not None:
-                record.ran(block, k, op, scope, turn)
+                record.note("op", scope, turn, op.output_names, k)
             if self.check_finite:
                 self._finite(k, op, scope)
         if record is not None:
-            record.leave(block, turn)
+            record.note("leave", scope, turn, ())
 
     def simple(self, block: Block, op: Operator, scope: Scope) -> None:
         """Run a primitive or its grad op."""
@@ -246,9 +240,8 @@ def run_cond_grad(run: Run, op: Operator, scope: Scope) -> None:
 
 def _taken(run: Run, op: Operator, scope: Scope) -> tuple[str, Block]:
     """The branch that ``pred`` chooses: how the names of its attrs begin, and its block."""
-    holds = np.all(run.value(scope, op.inputs["pred"][0]))
-    prefix, attr = ("true", "sub_block") if holds else ("false", "else_block")
-    return prefix, run.program.blocks[op.attrs[attr]]
+    prefix = "true" if np.all(run.value(scope, op.inputs["pred"][0])) else "false"
+    return prefix, run.program.blocks[op.attrs[BRANCHES[prefix]]]
 
 
 def run_while(run: Run, op: Operator, scope: Scope) -> None:

@@ -91,19 +91,9 @@ def _short_text(value: Any) -> bool:
     return isinstance(value, str) and len(value) <= 400 and value.isprintable()
 
 
-def _place(value: Any) -> bool:
-    """[block, operator]"""
-    return type(value) is list and [type(n) for n in value] == [int, int] and min(value) >= 0
-
-
 def _place_or_null(value: Any) -> bool:
     """null or [block, operator]"""
-    return value is None or _place(value)
-
-
-def _flag_or_null(value: Any) -> bool:
-    """true, false or null"""
-    return value is None or type(value) is bool
+    return value is None or (type(value) is list and [*map(type, value)] == [int, int])
 
 
 _NAMES = {str: [_short_text]}
@@ -111,12 +101,12 @@ _NAMES = {str: [_short_text]}
 _SCHEMA: Any = {
     "format": frozenset([FORMAT]), "version": frozenset([VERSION]), "history": [_short_text],
     "inputs": [_short_text], "outputs": [_short_text], "error_clips": {str: object},
-    "pruned": [(_short_text, _short_text, _place)],
+    "pruned": [(_short_text, _short_text, (int, int))],
     "backward": [(int, [_short_text], [_short_text], [(_short_text, _short_text)])],
     "blocks": [{
         "parent": int, "forward": int,
         "variables": [
-            (str, frozenset(["var", "data", "param", "const"]), DTYPES, list, _flag_or_null, bool)
+            (str, frozenset(["var", "data", "param", "const"]), DTYPES, list, frozenset([True, False, None]), bool)
         ],
         "operators": [{
             "type": str, "role": frozenset(ROLES), "inputs": _NAMES, "outputs": _NAMES,
@@ -140,16 +130,16 @@ def _check(value: Any, schema: Any, where: str) -> None:
             ]
         elif type(value) is dict:
             value = ", ".join(sorted(value)[:20])
-    elif isinstance(schema, list):
-        good, wanted = type(value) is list, "a list"
-        inside = [(v, schema[0], where) for v in value] if good else ()
-    elif isinstance(schema, tuple):
-        good = type(value) is list and len(value) == len(schema)
-        wanted = f"a list of {len(schema)}"
-        inside = [(v, s, where) for v, s in zip(value, schema, strict=True)] if good else ()
+    elif isinstance(schema, list | tuple):
+        is_open = isinstance(schema, list)
+        good = type(value) is list and (is_open or len(value) == len(schema))
+        wanted = "a list" if is_open else f"a list of {len(schema)}"
+        if good:
+            of_each = schema * len(value) if is_open else schema
+            inside = [(v, s, where) for v, s in zip(value, of_each, strict=True)]
     elif isinstance(schema, frozenset):
-        good = type(value) in (str, int) and value in schema
-        wanted = " or ".join(map(repr, sorted(schema)))
+        good = type(value) in map(type, schema) and value in schema
+        wanted = " or ".join(sorted(map(repr, schema)))
     elif isinstance(schema, type):
         good = schema is object or type(value) is schema
         wanted = f"a {schema.__name__}"
@@ -173,9 +163,7 @@ def from_json(text: str, limit: int = LIMIT) -> Program:
     try:
         objects = sum(size * text.count(mark) for mark, size in _BYTES.items())
         check_memory(4 * len(text) + objects, limit)
-        data = json.loads(
-            text, object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_finite
-        )
+        data = json.loads(text, object_pairs_hook=_unique)
         if isinstance(data, dict):
             data = {"pruned": [], "backward": [], **data}
         _check(data, _SCHEMA, "the file")
@@ -192,35 +180,23 @@ def _unique(pairs: list[tuple[str, Any]]) -> ByName:
     return entries
 
 
-def _refuse(word: str) -> Any:
-    raise ValueError(f"{word} is no number of a program")
-
-
-def _finite(digits: str) -> float:
-    value = float(digits)
-    if not math.isfinite(value):
-        raise ValueError(f"{digits:.40} is too large")
-    return value
-
-
 def _program(data: ByName, limit: int) -> Program:
     """All blocks, then all variables, then all operators: each may speak of what came before it."""
     program = Program()
     program.blocks.clear()
     program.history = data["history"]
     for k, part in enumerate(data["blocks"]):
-        if part["parent"] >= k:
-            raise ValueError(f"block {k} lies in block {part['parent']}, which must come before it")
         program.blocks.append(Block(program, k, part["parent"], part["forward"]))
     pairs = list(zip(program.blocks, data["blocks"], strict=True))
     for block, part in pairs:
         for variable in part["variables"]:
             declare(block, limit, *variable)
-    links = [
-        (_added(block, item), item["of"]) for block, part in pairs for item in part["operators"]
-    ]
-    for op, of in links:
-        op.forward_op = None if of is None else _operator_at(program, of)
+    for block, part in pairs:
+        for item in part["operators"]:
+            _add(block, item)
+    for block, part in pairs:
+        for op, item in zip(block.ops, part["operators"], strict=True):
+            op.forward_op = item["of"] and _operator_at(program, *item["of"])
     known = {v.name for v in program.all_variables()}
     for name, limits in data["error_clips"].items():
         pair = from_plain(limits)
@@ -229,7 +205,7 @@ def _program(data: ByName, limit: int) -> Program:
             raise ValueError(f"the error clip of {name!r:.80} must be [min, max] of a variable")
         program.error_clips[name] = (pair[0], pair[1])
     for grad_op, reason, of in data["pruned"]:
-        program.pruned.append(Pruned(grad_op, reason, _operator_at(program, of)))
+        program.pruned.append(Pruned(grad_op, reason, _operator_at(program, *of)))
     for block_idx, targets, cut, gradients in data["backward"]:
         if not 0 <= block_idx < len(program.blocks):
             raise ValueError(f"a backward call names block {block_idx}, which is not there")
@@ -245,18 +221,16 @@ def _program(data: ByName, limit: int) -> Program:
     return program
 
 
-def _added(block: Block, item: ByName) -> Operator:
+def _add(block: Block, item: ByName) -> None:
     attrs = {name: from_plain(value) for name, value in item["attrs"].items()}
     op = Operator(item["type"], item["inputs"], item["outputs"], attrs, item["role"])
     block.ops.append(op)
     block.written.update(n for n in op.output_names if n != EMPTY)
-    return op
 
 
-def _operator_at(program: Program, of: list[int]) -> Operator:
+def _operator_at(program: Program, b: int, k: int) -> Operator:
     """The operator that ``[block, operator]`` names."""
-    b, k = of
-    if b >= len(program.blocks) or k >= len(program.blocks[b].ops):
+    if not (0 <= b < len(program.blocks) and 0 <= k < len(program.blocks[b].ops)):
         raise ValueError(f"'of' names operator {k} of block {b}, which is not there")
     return program.blocks[b].ops[k]
 

@@ -32,7 +32,15 @@ from ...grad_names import EMPTY, GRAD, variable_of, whole
 from ...ops.shape import Array
 from ...primitives.arguments import Attrs, ByName, Names, Slots
 from ..program.block import Block
-from ..program.operator import BLOCK_ATTRS, CONTROL, ROLES, Operator, bind_slots, find_info, op_info
+from ..program.operator import (
+    BLOCK_ATTRS,
+    CONTROL,
+    ROLES,
+    Operator,
+    check_slots,
+    find_info,
+    op_info,
+)
 from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable, check_name
 from .literals import DTYPES, LIMIT, check_memory, declare, from_plain, to_plain
@@ -228,17 +236,9 @@ def _known(word: str, words: Names, what: str) -> str:
 
 
 def _new_block(program: Program, head: re.Match[str]) -> None:
-    index = int(head[1])
-    parent = int(head[2] or -1)
-    forward = int(head[3] or -1)
+    index, parent, forward = (int(number or -1) for number in head.groups())
     if index != len(program.blocks):
         raise ValueError(f"block {index} stands where block {len(program.blocks)} is expected")
-    if not 0 <= parent < index and (index, parent) != (0, -1):
-        raise ValueError(f"block {index} lies in block {parent}, which is not there yet")
-    if forward >= index:
-        raise ValueError(
-            "a block lies in a block before it, and is the grad block of one before it"
-        )
     program.blocks.append(Block(program, index, parent, forward))
 
 
@@ -246,8 +246,6 @@ def _declare(block: Block, line: re.Match[str], limit: int) -> None:
     kind, name, dtype, sizes, flag, value = line.groups()
     shape = [int(n) for n in sizes.split(",") if n.strip()]
     _known(dtype, tuple(sorted(DTYPES)), "dtype")
-    if kind in ("param", "const") and (block.idx or -1 in shape):
-        raise ValueError("what outlives a run lies in block 0 and has a size")
     stop = None if flag is None else flag == " stop"
     derived = kind in ("data", "const") or dtype[0] != "f"
     declare(block, limit, name, kind, dtype, shape, stop, derived)
@@ -258,27 +256,10 @@ def _declare(block: Block, line: re.Match[str], limit: int) -> None:
 
 
 def _constant(text: str, shape: list[int], dtype: str) -> Array:
-    value = np.array(_literal("a constant", _tokens(text)), dtype)
+    value = np.array(_literal("constant", text), dtype)
     if list(value.shape) != shape and value.size:
         raise ValueError(f"{text:.80} is no {dtype}{shape}")
     return value.reshape(shape)
-
-
-_TOKEN = re.compile(
-    r"\s*(?:(?P<block>block \d+)|(?P<string>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
-    r"|(?P<word>[^\s,=()\[\]{}'\":]+)|(?P<mark>[,=()\[\]{}:]))"
-)
-
-
-def _tokens(line: str) -> list[str]:
-    out, at = [], 0
-    while at < len(line):
-        match = _TOKEN.match(line, at)
-        if match is None:
-            raise ValueError(f"cannot read {line[at : at + 20]!r}")
-        out.append(match.group().strip())
-        at = match.end()
-    return out
 
 
 def _append(block: Block, line: str, role: str) -> None:
@@ -288,19 +269,20 @@ def _append(block: Block, line: str, role: str) -> None:
     targets, _, op_type = head.rpartition(" = ") if " = " in head else ("", "", head)
     info = op_info(op_type.strip())
     outputs: Slots = {}
-    for k, (slot, tokens) in enumerate(_split(targets)):
-        _enter(outputs, slot or _nth(info.outputs, k), _names("".join(tokens)))
+    for k, (slot, given) in enumerate(_split(targets)):
+        _enter(outputs, slot or _nth(info.outputs, k), _names(given))
     inputs: Slots = {}
     attrs: Attrs = {}
-    for k, (slot, tokens) in enumerate(_split(rest[:-1])):
+    for k, (slot, given) in enumerate(_split(rest[:-1])):
         slot = slot or _nth(info.inputs, k)
-        if slot in info.inputs and not _is_literal(tokens):
-            _enter(inputs, slot, _names("".join(tokens)))
+        if slot in info.inputs and not _LITERAL.match(given):
+            _enter(inputs, slot, _names(given))
         else:
-            _enter(attrs, slot, _literal(slot, tokens))
+            _enter(attrs, slot, _literal(slot, given))
     if not outputs:
         raise ValueError(f"{info.type} has no name for its result")
-    op = Operator(info.type, inputs, outputs, bind_slots(info, inputs, outputs, attrs), role)
+    op = Operator(info.type, inputs, outputs, attrs, role)
+    check_slots(info, op)
     gradients = _gradients(block, op)
     if all(n == EMPTY or n in block.vars or n in gradients for n in op.output_names):
         block.vars.update(gradients)
@@ -328,23 +310,21 @@ def _nth(slots: Names, k: int) -> str:
     return slots[k]
 
 
-def _split(text: str) -> list[tuple[str, list[str]]]:
-    """Split at the commas of the outer level: (slot or "", tokens)."""
-    parts: list[list[str]] = [[]]
-    depth = 0
-    for token in _tokens(text):
-        depth += (token in "[({") - (token in "])}")
+#: a text in quotes, a bracket or comma, or what stands between them
+_TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^'"\[\](),]+|.""")
+_ARGUMENT = re.compile(r"(?:([^\W\d]\w*)\s*=\s*(?=.))?(.*)")
+
+
+def _split(text: str) -> list[tuple[str, str]]:
+    """Split at the commas of the outer level: (slot or "", what is given)."""
+    parts, depth = [""], 0
+    for token in _TOKEN.findall(text):
+        depth += (token in "[(") - (token in "])")
         if token == "," and depth == 0:
-            parts.append([])
+            parts.append("")
         else:
-            parts[-1].append(token)
-    out = []
-    for part in parts:
-        if len(part) > 2 and part[1] == "=" and part[0].isidentifier():
-            out.append((part[0], part[2:]))
-        elif part:
-            out.append(("", part))
-    return out
+            parts[-1] += token
+    return [_ARGUMENT.findall(part.strip())[0] for part in parts if part.strip()]
 
 
 def _names(text: str) -> list[str]:
@@ -356,28 +336,23 @@ def _names(text: str) -> list[str]:
     return names
 
 
-_VALUE = re.compile(
-    r"[\[\](),]|['\"].*['\"]|None|True|False|[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.S
+#: how numbers, texts, and lists of them begin: none of it can be a name
+_LITERAL = re.compile(
+    r"""\[*\s*(['"(]|(None|True|False|[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)\s*([,\]]|$))"""
 )
 
 
-def _is_literal(tokens: list[str]) -> bool:
-    """Whether these are numbers, texts and lists of them, not names."""
-    return tokens != ["[", "]"] and all(map(_VALUE.fullmatch, tokens))
-
-
-def _literal(attr: str, tokens: list[str]) -> Any:
-    text = "".join(tokens)
+def _literal(attr: str, text: str) -> Any:
     if attr in BLOCK_ATTRS:
         if not text.startswith("block "):
             raise ValueError(f"{attr} is a block")
         return int(text[6:])
-    if not all(map(_VALUE.fullmatch, tokens)):
-        raise ValueError(f"{attr!r} is no input slot, and {text:.80} no value of an attr")
     try:
-        return from_plain(ast.literal_eval(text))
-    except SyntaxError:
-        raise ValueError(f"{text:.80} is no value of an attr") from None
+        value = ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        what = f"{attr}={text:.80} gives neither an input slot a name nor an attr a value"
+        raise ValueError(what) from None
+    return from_plain(value)
 
 
 def _gradients(block: Block, op: Operator) -> dict[str, Variable]:

@@ -24,12 +24,10 @@ def doubled():
     def twice_the_sum(*x):
         return 2.0 * sum(x)
 
-    def maker(block, op, wanted, have, grad_name):
-        gradient = [grad_name(op.outputs["out"][0])]
+    def maker(op, wanted, grads):
+        gradient = [grads[op.outputs["out"][0]]]
         return [
-            Operator(
-                "scale", {"x": gradient}, {"out": [grad_name(n)]}, {"scale": 2.0}, "backward", op
-            )
+            Operator("scale", {"x": gradient}, {"out": [grads[n]]}, {"scale": 2.0}, "backward", op)
             for n in op.inputs["x"]
             if n in wanted
         ]

@@ -64,8 +64,6 @@ def test_a_name_that_the_user_took_is_not_given_again(prog):
 def test_a_type_of_operator_whose_names_become_too_long_is_refused(prog):
     made = mg.primitive(lambda x: np.abs(x), type="a" * 198)
     try:
-        names = [made(var(prog, "x")).name for _ in range(10)]
-        assert len(names[-1]) == 200
         with pytest.raises(ProgramError, match="cannot be the name of a variable"):
             made(var(prog, "x"))
     finally:
@@ -172,13 +170,11 @@ def test_an_operator_keeps_the_role_the_attrs_and_the_line_it_was_given(prog):
     )
 
 
-def test_a_backward_operator_needs_the_values_that_its_rules_read_or_that_it_was_given(prog):
+def test_a_backward_operator_needs_the_values_that_its_rules_read(prog):
     block, g = prog.global_block(), static.data("g", [2, 3])
     arguments = "mul_grad", {"x": "x", "y": "x", "out_grad": g}, {"x_grad": "a"}
     op = block.append_op(*arguments, role="backward")
-    assert op.reads == ("x",)
-    op.reads = ("n",)
-    assert op.reads == op.copy().reads == ("n",)
+    assert op.reads == op.copy().reads == ("x",)
     assert block.append_op(*arguments).reads is None
 
 

@@ -264,7 +264,7 @@ def test_a_type_that_is_no_name_of_a_variable_can_be_no_operator():
             x = static.data("x", [2])
             for _ in range(2):
                 with pytest.raises(
-                    ProgramError, match=r"^'a b_\d' cannot be the name of a variable"
+                    ProgramError, match=r"^'a b_\d+' cannot be the name of a variable"
                 ):
                     strange(x)
         assert list(program.global_block().vars) == ["x"]

@@ -99,9 +99,6 @@ LIES = "block {} lies in block {}, grad of {}: both must come before it"
 NOT_THERE = "{} = block {}, which is not there or belongs to another operator"
 
 
-PAIR = "'{}' and '{}' are not equally long"
-
-
 NAMES = "'{}' must be a list of names, as long as '{}'"
 
 
@@ -125,7 +122,7 @@ DAMAGE = {
     "a start value of data": (lambda p: p.initial.update(x=np.ones(2)), None, "'x' has a start value but is no variable that outlives a run"),
     "a start value of another dtype": (lambda p: p.initial.update(w=np.ones(2, "float32")), None, "the start value of Variable(w: float64[2]) is float32[2]"),
     # operators
-    "an unknown role": (lambda p: setattr(the(p, "split"), "role", "backwards"), "split", "'backwards' is no role; did you mean 'backward'?"),
+    "an unknown role": (lambda p: setattr(the(p, "split"), "role", "backwards"), None, "block 0, #6: 'backwards' is no role; did you mean 'backward'?"),
     "nothing is written": (lambda p: setattr(the(p, "split"), "outputs", {}), "split", "it writes nothing"),
     "no name for a slot of one value": (slot("einsum_grad", "inputs", "out_grad", []), None, "block 0, #9: the slot 'out_grad' of einsum_grad is one value, 0 names were given for it"),
     "two names for an output of one value": (slot("reduce_sum", "outputs", "out", ["mul_2", "mul_2"]), None, "block 0, #1: the slot 'out' of reduce_sum is one value, 2 names were given for it"),
@@ -147,17 +144,17 @@ DAMAGE = {
     "a condition beside its loop": (several(set_in(2, "parent", 0), lambda p: p.blocks[2].ops.clear()), "while", "cond_block = block 2 lies elsewhere"),
     "a block nobody holds": (lambda p: p.create_block(0), None, "no operator holds block 10"),
     # what goes in and comes out
-    "no place for scopes": (slot("while", "outputs", "scopes", []), "while", "it needs one place for its scopes"),
-    "two places for scopes": (slot("cond_grad", "inputs", "scopes", ["x", "x"]), "cond_grad", "it needs one place for its scopes"),
-    "no condition": (slot("cond", "inputs", "pred", []), "cond", "it decides on one value"),
-    "a start value less": (lambda p: the(p, "while").inputs["x"].pop(), "while", PAIR.format("x", "out")),
-    "a gradient less": (lambda p: the(p, "while_grad").outputs["x_grad"].pop(), "while_grad", PAIR.format("x", "x_grad")),
+    "no place for scopes": (slot("while", "outputs", "scopes", []), "while", "'scopes' is one value"),
+    "two places for scopes": (slot("cond_grad", "inputs", "scopes", ["x", "x"]), "cond_grad", "'scopes' is one value"),
+    "no condition": (slot("cond", "inputs", "pred", []), "cond", "'pred' is one value"),
+    "a start value less": (lambda p: the(p, "while").inputs["x"].pop(), "while", NAMES.format("out", "x")),
+    "a gradient less": (lambda p: the(p, "while_grad").outputs["x_grad"].pop(), "while_grad", NAMES.format("x_grad", "x")),
     "a text for a list": (attr("cond", "true_out", "m"), "cond", NAMES.format("true_out", "out")),
     "no list": (held_by("cond", "true_out"), "cond", NAMES.format("true_out", "out")),
     "a name more": (attr("cond", "true_out", ["mul_1", "mul_1"]), "cond", NAMES.format("true_out", "out")),
     "a number among names": (attr("cond", "true_out", [3]), "cond", NAMES.format("true_out", "out")),
-    "the other branch's result": (attr("cond", "false_out", ["mul_1"]), "cond", "false_out: block 4 has no 'mul_1'"),
-    "a name of the block around it": (attr("cond", "true_out", ["while_1"]), "cond", "true_out: block 3 has no 'while_1'"),
+    "the other branch's result": (attr("cond", "false_out", ["mul_1"]), "cond", "false_out: nothing in block 4 writes 'mul_1'"),
+    "a name of the block around it": (attr("cond", "true_out", ["while_1"]), "cond", "true_out: nothing in block 3 writes 'while_1'"),
     "a condition that is a number": (attr("while", "cond", 3), "while", "the condition 3 is no variable"),
     "a condition that is nothing": (attr("while", "cond", "nobody"), "while", "the condition 'nobody' is no variable"),
     "a condition that nobody writes": (lambda p: p.blocks[2].ops.clear(), "while", "nothing writes its condition 'less_than_0'"),

@@ -17,15 +17,15 @@ HEAD = "block 0:\n  data x: float64[2]\n  "
 
 #: what stands behind the head, and what is said of it
 REFUSED = {
-    "a root in a block": ("block 0 in 0:", "line 1: block 0 lies in block 0, which is not there yet"),
-    "a root that is a grad block": ("block 0 grad of 0:", "line 1: a block lies in a block before it, and is the grad block"),
-    "a second root": (HEAD + "block 1:", "line 3: block 1 lies in block -1, which is not there yet"),
-    "a block in itself": (HEAD + "block 1 in 1:", "line 3: block 1 lies in block 1, which is not there yet"),
-    "the grad block of itself": (HEAD + "block 1 in 0 grad of 1:", "line 3: a block lies in a block before it, and is"),
+    "a root in a block": ("block 0 in 0:", "line 1: block 0 lies in block 0, grad of -1: both must come before it"),
+    "a root that is a grad block": ("block 0 grad of 0:", "line 1: block 0 lies in block -1, grad of 0: both must come"),
+    "a second root": (HEAD + "block 1:", "block 1 lies in block -1, grad of -1: both must come before it"),
+    "a block in itself": (HEAD + "block 1 in 1:", "line 3: block 1 lies in block 1, grad of -1: both must come before it"),
+    "the grad block of itself": (HEAD + "block 1 in 0 grad of 1:", "line 3: block 1 lies in block 0, grad of 1: both must come"),
     "a block twice": (HEAD + "block 0:", "line 3: block 0 stands where block 1 is expected"),
-    "a parameter in a branch": (HEAD + "block 1 in 0:\n param p: float64[2]", "line 4: what outlives a run lies in block 0"),
-    "a constant in a branch": (HEAD + "block 1 in 0:\n const c: float64[1] = [1.0]", "line 4: what outlives a run lies in block 0"),
-    "an open parameter": (HEAD + "param p: float64[-1]", "line 3: what outlives a run lies in block 0 and has a size"),
+    "a parameter in a branch": (HEAD + "block 1 in 0:\n param p: float64[2]", "'p' is data or outlives a run, so it must be declared in block 0"),
+    "a constant in a branch": (HEAD + "block 1 in 0:\n const c: float64[1] = [1.0]", "'c' is data or outlives a run, so it must be declared in block 0"),
+    "an open parameter": (HEAD + "param p: float64[-1]", "line 3: [-1] is no shape"),
     "a size of -2": (HEAD + "data y: float64[-2]", "line 3: [-2] is no shape"),
     "a value of a parameter": (HEAD + "param p: float64[1] = [1.0]", "line 3: only a constant has a value here"),
     "a constant of another shape": (HEAD + "const c: float64[2, 1] = [1.0, 2.0]", "line 3: [1.0, 2.0] is no float64[2, 1]"),
@@ -40,11 +40,11 @@ REFUSED = {
     "an attr twice": (HEAD + "y = reduce_sum(x, axis=0, axis=0)", "line 3: 'axis' is given twice"),
     "a number for a block": (HEAD + "c, s = cond(x, [], sub_block=1)", "line 3: sub_block is a block"),
     "an odd name in a list": (HEAD + "y = concat([x, 3])", "line 3: '3' cannot be the name of a variable"),
-    "an attr without a value": (HEAD + "y = reduce_sum(x, axis=q)", "line 3: 'axis' is no input slot, and q no value of an attr"),
+    "an attr without a value": (HEAD + "y = reduce_sum(x, axis=q)", "line 3: axis=q gives neither an input slot a name nor an attr a value"),
     "a variable that is too large": ("block 0:\n  data x: float64[100000, 100000]", "line 2: shape [100000, 100000] has 8e+10 bytes, the limit is"),
     "a parameter of whole numbers": ("block 0:\n  param p: int64[2]", "Variable(p: int64[2]): a parameter holds floating-point numbers"),
-    "a sum for a number": (HEAD + "y = reshape(x, shape=(1+1,))", "line 3: 'shape' is no input slot, and (1+1,) no value of an attr"),
-    "a call for a number": (HEAD + "y = reshape(x, shape=int(2))", "line 3: 'shape' is no input slot, and int(2) no value of an attr"),
+    "a sum for a number": (HEAD + "y = reshape(x, shape=(1+1,))", "line 3: shape=(1+1,) gives neither an input slot a name nor an attr a value"),
+    "a call for a number": (HEAD + "y = reshape(x, shape=int(2))", "line 3: shape=int(2) gives neither an input slot a name nor an attr a value"),
 }  # fmt: skip
 
 
