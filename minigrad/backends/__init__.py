@@ -4,7 +4,7 @@ lowering          a program for given shapes, in primitives only, as one pure fu
 jax_step          ``xp`` on JAX, that function under `jax.jit`: ``static.compile(..., backend="jax")``
 onnx_model        the program as an ONNX file: ``static.export_onnx``
 from_torch        a function of PyTorch as a Program: ``static.from_torch``
-c/text            the program as C: ``static.to_c``                           (page, calls, nests)
+c/text            the program as C: ``static.to_c``                           (nests, expressions)
 c/step            that text, compiled: ``static.compile(..., backend="c")``               (build)
 
 JAX, ONNX and PyTorch are loaded on first use, and none is needed for anything else.

@@ -15,8 +15,9 @@ import pytest
 
 import minigrad as mg
 from minigrad import static
-from minigrad.backends.c import build, text
+from minigrad.backends.c import build
 from minigrad.backends.c import step as c_step
+from minigrad.backends.c import text as c_text
 from minigrad.errors import MinigradError, ProgramError
 from tests.backends import c_together
 from tests.compiler import random_steps
@@ -111,7 +112,7 @@ def test_random_programs_agree_with_the_interpreter(first):
 
 
 def test_texts_that_are_cut_into_many_functions_agree_with_the_interpreter(monkeypatch):
-    monkeypatch.setattr(text, "LONG", 10)
+    monkeypatch.setattr(c_text, "LONG", 10)
     assert list(c_together.trials(40, 20)) == []
 
 

@@ -84,10 +84,12 @@ def expression(name: str, dtype: np.dtype[Any]) -> str | None:
 
 
 @cache
-def helpers() -> list[tuple[str, str, str, str]]:
-    """The functions of `helpers.c`: name, for which kinds of numbers, what it does, the text."""
+def helpers() -> tuple[str, list[tuple[str, str, str, str]]]:
+    """`helpers.c`: a type, and the functions: name, for which kinds of numbers, what it does, the text."""
     text = Path(__file__).with_name("helpers.c").read_text(encoding="utf-8")
-    return re.findall(r"^//// (\w+) ([fi]+)  (.*)\n((?:(?!////).*\n)+)", text, re.M)
+    return text.partition("////")[0], re.findall(
+        r"^//// (\w+) ([fi]+)  (.*)\n((?:(?!////).*\n)+)", text, re.M
+    )
 
 
 @cache
@@ -95,7 +97,7 @@ def functions() -> set[str]:
     """What no variable may be called: functions, and variables of loops."""
     texts = [text for kind in table().sections() for text in table()[kind].values()]
     words = {word for text in texts for word in re.findall(r"[a-z]\w+", text)}
-    words |= {f"{w}f" for w in words} | {f"{h}_{t}" for h, *_ in helpers() for t in DTYPES}
+    words |= {f"{w}f" for w in words} | {f"{h}_{t}" for h, *_ in helpers()[1] for t in DTYPES}
     return words | {"p", "s", "f", "row", "sum", *LETTERS}
 
 
@@ -105,8 +107,8 @@ LETTERS = [*"ijklmnqruvw", *(f"i{k}" for k in range(32))]
 
 def helpers_in(text: str) -> str:
     """The helper functions that a text calls, for the types it calls them with."""
-    out = ""
-    for helper, kinds, about, code in reversed(helpers()):
+    (head, written), out = helpers(), ""
+    for helper, kinds, about, code in reversed(written):
         for ctype, dtype in DTYPES.items():
             call = rf"\b{helper}_{ctype}\(".replace("NAME", r"(\w+)")
             fits = ("f" if dtype.kind == "f" else "i") in kinds
@@ -116,14 +118,4 @@ def helpers_in(text: str) -> str:
                 said = code.strip().replace("EXPRESSION", each).replace("NAME", name)
                 said = re.sub(r"\bT\b|(?<=_)T\b", ctype, said)
                 out = f"/* {about} */\n{said}\n\n{out}"
-    return (LOOP if "loop numpy_" in out else "") + out
-
-
-LOOP = """\
-/* a loop of NumPy's, which whoever loads this may set */
-typedef struct {
-    void (*run)(const void **, const intptr_t *, const intptr_t *, void *);
-    void *data;
-} loop;
-
-"""
+    return (head if "loop numpy_" in out else "") + out

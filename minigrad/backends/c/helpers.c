@@ -1,3 +1,9 @@
+/* a loop of NumPy's, which whoever loads this may set */
+typedef struct {
+    void (*run)(const void **, const intptr_t *, const intptr_t *, void *);
+    void *data;
+} loop;
+
 //// floor_divide f  the quotient, rounded down
 static T floor_divide_T(T a, T b) {
     if (b == 0)

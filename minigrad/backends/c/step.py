@@ -15,8 +15,7 @@ from ...errors import ProgramError
 from ...static.program.program import Program
 from .build import load
 from .nests import Place
-from .page import Slower
-from .text import Writer, padded
+from .text import Slower, Writer, padded
 
 COPIED = 1 << 13  #: bytes: a smaller feed is copied, which takes less time than to ask where it is
 FEWEST = (

@@ -11,7 +11,9 @@ an index into the memory it shows.  Text of a program becomes identifiers and co
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -19,27 +21,91 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.memory import Memory
-from ...compiler.schedule import Branch, Loop
+from ...compiler import schedule
+from ...compiler.lower import lower
+from ...compiler.memory import Memory, refusal
+from ...compiler.passes.dce import drop_unneeded
+from ...compiler.passes.in_place import make_in_place
+from ...compiler.schedule import Array, Branch, Call, Loop, arrays_in
+from ...compiler.syntax import Identifiers, clean
+from ...compiler.tracer import Recorder
+from ...errors import ProgramError
 from ...static.program.program import Program
 from ...static.run.limits import STEP_LIMIT
-from .calls import Calls
-from .expressions import TYPES, helpers_in
-from .nests import Nest, Part, Place, comment, indented, nest_text, readers
-from .page import Unsayable
+from ..replay import index_arrays
+from . import nests
+from .expressions import TYPES, cast, expression, functions, helpers_in, literal, neutral, table
+from .nests import Element, Line, Nest, Part, Place, axes_of, indented, looped, shown
 
+#: words that no member may have
+RESERVED = (
+    "step parameters memory feeds loop auto break case char const continue default do double else enum extern float"
+    " for goto if inline int long register restrict return short signed sizeof static struct switch typedef union"
+    " unsigned void volatile while main errno"
+)
+MACROS = re.compile(
+    r"(U?INT|FP_|M_|MATH_|HUGE|NAN|INFINITY|PTRDIFF|SIZE|SIG|WCHAR|WINT)[A-Z0-9_]*|\w+_t|numpy_\w+"
+)
+PRODUCTS = (np.matmul, np.dot)
+TABLE = 1 << 16  #: elements of a table of known numbers
+#: functions and kernels of the table beside the ufuncs
+NAMED = {"np.where": "where", "np.clip": "clip", "np.round": "rint", "erf": "erf", "gelu": "gelu"}
+COPIES = {np.array, np.asarray, np.ndarray.astype, np.copyto}
+MOVES = {
+    np.roll, np.tile, np.tril, np.triu, np.flip, np.diagonal, np.moveaxis, np.swapaxes, np.transpose, np.expand_dims,
+    np.concatenate, np.stack,
+}  # fmt: skip
+#: multiplications of a product of matrices that take less time than to call BLAS
+LITTLE = 512
+#: multiplications of an einsum that is written as loops
+SMALL = 1 << 16
+#: a sum of fewer numbers is a loop of its own: NumPy adds up so few one after the other, too
+FEW = 8
 #: lines: compilers take as long as the square of a function's length, so a longer text is cut into functions
 LONG = 5000
 
 
-class Writer(Calls):
-    """Turns the schedule of a program into C."""
+class Unsayable(Exception):
+    """There is no C for a call here; ``slow``, because NumPy is faster."""
+
+    def __init__(self, why: str, slow: bool = False) -> None:
+        super().__init__(why)
+        self.kind = Slower if slow else ProgramError
+
+
+class Slower(ProgramError):
+    """NumPy does that faster."""
+
+
+class Writer(Identifiers):
+    """Turns the schedule of a program into C: members of the structs, tables, and parts in their order."""
 
     def __init__(
         self, program: Program, fetch: list[str], memory: Memory, exact: bool, max_steps: Any
     ) -> None:
-        super().__init__(program, fetch, memory, exact)
-        self.max_steps = max_steps
+        super().__init__(lower(program, fetch, recorder=Recorder(math.inf)), RESERVED.split())
+        drop_unneeded(self.schedule)
+        make_in_place(self.schedule)
+        self.exact, self.max_steps = exact, max_steps
+        self.op: Any = None
+        self.places: dict[Any, Any] = {}  # where an Array is, or what a loop saved
+        self.joined: dict[Array, tuple[Array, int]] = {}  # a part → the whole, where it begins
+        used = [a for item in self.schedule.items for a in item.reads()]
+        self.reads = Counter(used + self.schedule.fetched)
+        self.members: dict[str, list[Place]] = {"p": [], "s": [], "f": []}
+        self.tables: dict[Any, tuple[Place, str]] = {}
+        self.failures: list[tuple[Any, tuple[Any, ...], dict[str, Any], Any]] = []
+        self.kept: set[str] = set()
+        self.parts: list[Part] = []
+        for name in memory.in_order():
+            place = self.member(memory.parameters[name], name, "p")
+            self.kept.add(place.ref)
+            if name in self.schedule.state:
+                self.places[self.schedule.state[name]] = place
+        for name, array in self.schedule.feeds.items():
+            if array.like is None:
+                raise ProgramError(f"the size of {name!r} is open: C is written for known sizes")
+            self.places[array] = self.member(array.like, name, "f")
         self.items(self.schedule.items)
         self.fetched = [self.place(a) for a in self.schedule.fetched]
         for k, place in enumerate(self.fetched):
@@ -47,6 +113,175 @@ class Writer(Calls):
                 self.fetched[k] = self.member(place.view, place.name)
                 self.copy(self.fetched[k], place)
         self.kept |= {place.ref for place in self.fetched}
+
+    def unique(self, wanted: str) -> str:
+        """An identifier nobody has, and no macro."""
+        return super().unique(wanted + "_v" if MACROS.fullmatch(wanted) else wanted)
+
+    # -- memory ---------------------------------------------------------------------------------
+
+    def new(self, array: Array, like: Any = None) -> Place:
+        """Memory for an Array, as it lies in NumPy's."""
+        like = array.like if like is None else like
+        if like is None:
+            raise Unsayable("its size is known only when it runs")
+        if array not in self.places:  # else parts of it were made before
+            if array in self.joined:
+                whole, begin = self.joined[array]
+                place = self.new(whole)
+                part = place.view.reshape(-1)[begin : begin + like.size]
+                self.places[array] = place.shown(part.reshape(like.shape))
+            else:
+                self.places[array] = self.member(like, array.name)
+        return self.places[array]  # type: ignore[no-any-return]
+
+    def join(self, items: list[Any]) -> None:
+        """Let values be made in the memory of what they become, where nothing else may lie there."""
+        makers, changed = schedule.makers_of(items), schedule.changed_memory(items)
+
+        def free(array: Any) -> bool:
+            known = isinstance(array, Array) and array in makers and array.like is not None
+            fits = known and array.is_root and array.like.flags.c_contiguous
+            return fits and makers[array].into is None and array not in changed
+
+        for call in reversed([item for item in items if free(getattr(item, "out", None))]):
+            root, first = self.joined.get(call.out, (call.out, 0))
+            for part, begin in self.becoming(call, makers):
+                lasts = self.reads[part] == 1 or root is call.out  # nothing is written over it
+                if lasts and free(part) and part.dtype == call.out.dtype:
+                    self.joined.setdefault(part, (root, first + begin))
+
+    def becoming(self, call: Call, makers: dict[Array, Call]) -> list[tuple[Array, int]]:
+        """The operands that become a part of a call's result, and where in it they begin.
+
+        What is put one behind the other is made where it will stand, so no copy is left to do.  A function works in
+        place, and so does what adds to a product, on an operand that nobody else reads.
+        """
+        if call.function in (np.concatenate, np.stack):
+            views = [Place("", call.out.like, v) for v in parts_of(call, call.out.like)]
+            pairs = zip(call.args[0], views, strict=True)
+            return [
+                (a, p.offset)
+                for a, p in pairs
+                if isinstance(a, Array) and p.view.flags.c_contiguous
+            ]
+        if not schedule.is_elementwise(call):
+            return []
+        alone = [a for a in call.reads() if self.reads[a] == 1 and a.shape == call.out.shape]
+        if not table().has_option("loops", call.function.__name__):
+            alone = [a for a in alone if a in makers and makers[a].function in PRODUCTS]
+        return [(a, 0) for a in alone[:1]]
+
+    def member(self, like: Any, wanted: str = "", section: str = "s") -> Place:
+        """A member for an array."""
+        if like.dtype.name not in TYPES:
+            raise Unsayable(f"there are no {like.dtype} in this C")
+        name = self.unique(clean(wanted) if wanted else "t1")
+        like = np.empty_like(like)
+        self.members[section].append(Place(f"{section}->{name}", like, like))
+        return self.members[section][-1]
+
+    def place(self, value: Any) -> Place:
+        """Where an Array is; an array that is known now is in a table."""
+        if isinstance(value, Place):
+            return value
+        if isinstance(value, Array):
+            if value not in self.places:
+                raise Unsayable("it reads what is no array")
+            return self.places[value]  # type: ignore[no-any-return]
+        table = np.array(value, order="C")
+        if table.dtype.name not in TYPES or table.size > TABLE:
+            raise Unsayable(f"it holds {table.size:,} known numbers of {table.dtype}")
+        key = table.dtype.name, table.shape, table.tobytes()
+        if key not in self.tables:
+            name, ctype = self.unique("k1"), TYPES[table.dtype.name]
+            numbers = ", ".join(literal(v, table.dtype) for v in table.ravel().tolist()) or "0"
+            text = f"static const {ctype} {name}[] = {{{numbers}}};"
+            self.tables[key] = Place(name, table, table), text
+        return self.tables[key][0]
+
+    # -- lines and parts ------------------------------------------------------------------------
+
+    def line(
+        self,
+        out: Place,
+        text: str,
+        operands: Any,
+        dtypes: Any = (),
+        result: Any = None,
+        shape: Any = None,
+        start: Any = None,
+        to: Any = None,
+    ) -> None:
+        """``out = text``, in which {0}, {1}, … are operands: Arrays, Places, Elements or numbers.
+
+        Args: ``dtypes``, what each operand is brought to, and ``result``, what the text is of (else as ``out``);
+        ``start``, what a sum over axes begins with, see `sum_text`; ``to``, the element that is written.
+        """
+        shape = out.view.shape if shape is None else shape
+        if not math.prod(shape) and start is None:
+            return
+        dtype = out.view.dtype
+        elements: list[Any] = []
+        texts: list[str] = []
+        for k, value in enumerate(operands):
+            wanted = given = dtypes[k] if dtypes else dtype
+            element: Any = value
+            if isinstance(value, Element):
+                given = value.dtype
+            elif not isinstance(value, Array | Place) and np.ndim(value) == 0:
+                element = literal(value, wanted)
+            else:
+                place = self.place(value)
+                given = place.view.dtype
+                element = place.element(shape)
+            elements.append(element)
+            texts.append(cast(f"{{{k}}}", given, wanted))
+        said = re.sub(r"\{(\d)\}", lambda m: texts[int(m[1])], text)
+        result = dtype if result is None else result
+        if result.kind in "iu" and result.itemsize < 4 and text != "{0}":
+            said = f"({TYPES[result.name]})({said})"
+        if result != dtype:
+            said = cast(f"({said})", result, dtype)
+        name = out.name + "_" * (out.name in functions())
+        kind, to = TYPES[dtype.name], to or out.element()
+        line = Line(name, kind, to, said, elements, self.op)
+        if start is None:
+            nests.add_line(self.parts, shape, line)
+        else:
+            self.part(nests.sum_text(line, shape, start), line.reads())
+
+    def copy(self, out: Place, source: Any) -> None:
+        """``out[...] = source``, in the dtype of ``out``."""
+        source = self.place(source) if isinstance(source, Array) else source
+        shape = out.view.shape
+        axes = [k for k, n in enumerate(shape) if n != 1]
+        ends = [p.element(shape).along(axes) for p in (source, out) if isinstance(p, Place)]
+        if len(ends) < 2 or ends[0] != ends[1]:  # else it is there already
+            self.line(out, "{0}", [source])
+
+    def part(self, write: Any, reads: Any, inner: Any = ()) -> None:
+        """A piece: its lines, or a function that writes them."""
+        lines = write if callable(write) else lambda: write
+        self.parts.append(Part(lines, {p.ref for p in reads}, self.op, inner))
+
+    def each(self, name: str, elements: list[Element], shape: Any, by: Element) -> None:
+        """A function of elements, the last of which it writes, by NumPy's loop along the innermost axis."""
+        *outer, (_, count, axis) = axes_of(shape, elements, by) or [("i", 1, None)]
+        steps = [0 if axis is None else e.strides[axis] for e in elements]
+        given = [f"&{shown(e, outer)}, {s}" for e, s in zip(elements, steps, strict=True)]
+        helper = f"{'pairs' if len(elements) == 3 else 'each'}_{name}_{TYPES[by.dtype.name]}"
+        if math.prod(shape):
+            run = f"{helper}({count}, {', '.join(given)});"
+            self.part(looped(outer, [run]), elements[:-1])
+
+    def fail(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """The statement that leaves; ``function`` then raises the error of NumPy's kernel."""
+        self.failures.append((function, args, kwargs, self.op))
+        self.kept |= {self.place(a).ref for a in arrays_in((args, kwargs))}
+        return f"    return {len(self.failures)};"
+
+    # -- calls, loops and branches ----------------------------------------------------------------
 
     def items(self, items: list[Any]) -> None:
         """The parts of calls, loops and branches."""
@@ -62,6 +297,271 @@ class Writer(Calls):
                     f"{what} cannot be said in C: {why}\n  at {line}\n"
                     f"  repair: static.compile(program, …) without backend, which takes every operator"
                 ) from None
+
+    def call(self, call: Call) -> None:
+        """By the kind of a call, or by what its function is."""
+        function, args, out = call.function, call.args, call.out
+        owner = getattr(function, "__self__", None)
+        if call.kind in ("view", "fill", "check"):
+            getattr(self, call.kind)(call)
+        elif function in PRODUCTS:
+            self.product(call)
+        elif isinstance(owner, np.ufunc):
+            getattr(self, function.__name__)(owner, call)
+        elif isinstance(function, np.ufunc) and not call.kwargs:
+            types = [a.dtype if hasattr(a, "dtype") else type(a) for a in args]
+            *dtypes, result = function.resolve_dtypes((*types, None))
+            self.formula(call, function.__name__, args, dtypes, result)
+        elif function in COPIES:
+            copied = function is np.copyto
+            self.line(self.place(args[0]) if copied else self.out(call), "{0}", [args[copied]])
+        elif function in MOVES:
+            self.moved(call)
+        elif call.path in NAMED:
+            dtypes = [out.dtype] * len(args)
+            dtypes[0] = np.dtype(bool) if function is np.where else out.dtype
+            self.formula(call, NAMED[call.path], args, dtypes, out.dtype)
+        elif call.path in ("[]", "np.take", "np.take_along_axis"):
+            self.line(self.out(call), "{0}", [self.looked_up(call)[0]])
+        elif call.path == "[]=":
+            self.write(call, "{1}")
+        elif call.path == "np.einsum" and call.kind != "opaque":
+            self.einsum(call, *args)
+        else:
+            slow = function in (np.sort, np.argsort)
+            raise Unsayable(f"{call.path} has no counterpart here", slow=slow)
+
+    def out(self, call: Call) -> Place:
+        """Where the result goes."""
+        return self.place(call.into) if call.into is not None else self.new(call.out)
+
+    def formula(self, call: Call, name: str, args: Any, dtypes: list[Any], result: Any) -> None:
+        """An expression of the table, on operands brought to the dtypes of its loop."""
+        text, out = expression(name, dtypes[-1]), self.out(call)
+        rounded = call.function is np.round and any(args[1:])
+        if text is None or call.kwargs or rounded:
+            raise Unsayable(f"there is no C for {call.path} on {dtypes[-1]}")
+        if table().has_option("loops", name) and result.kind == "f" and out.view.dtype == result:
+            places = [self.converted(a, result).element(out.view.shape) for a in args]
+            self.each(name, [*places, out.element()], out.view.shape, out.element())
+        else:
+            self.line(out, text, args, dtypes, result)
+
+    def converted(self, value: Any, dtype: np.dtype[Any]) -> Place:
+        """A value in memory, in a dtype."""
+        place = self.place(value if isinstance(value, Array) else np.asarray(value, dtype))
+        if place.view.dtype == dtype:
+            return place
+        out = self.member(np.empty(place.view.shape, dtype), place.name)
+        self.copy(out, place)
+        return out
+
+    def view(self, call: Call) -> None:
+        """Other elements of the same memory; a copy where there is no such view."""
+        source, like = self.place(call.args[0]), call.args[0].like
+        strided = call.function is np.lib.stride_tricks.as_strided
+        if strided and like.strides != source.view.strides:
+            laid_out = self.member(like)
+            self.copy(laid_out, source)
+            source = laid_out
+        view = call.function(source.view, *call.args[1:], **call.kwargs)
+        if np.may_share_memory(view, source.view) or not view.size:
+            self.places[call.out] = source.shown(view)
+        else:
+            out = self.new(call.out, view)
+            self.copy(out.shown(out.view.reshape(source.view.shape)), source)
+
+    def fill(self, call: Call) -> None:
+        """Memory of one value."""
+        out, value = self.new(call.out), call.args[1]
+        if value is not None:
+            self.line(out, "{0}", [value])
+
+    def check(self, call: Call) -> None:
+        """A condition without which the kernel raises."""
+        condition, args, attrs = call.args
+        place = self.place(condition)
+        self.part([f"if (!{place.first})", self.fail(refusal(call.function), args, attrs)], [place])
+
+    # -- sums over axes, and products -------------------------------------------------------------
+
+    def reduce(self, ufunc: Any, call: Call) -> None:
+        """A sum over axes, with any operator; along the innermost one NumPy's loop, which has an order of its own."""
+        name, kwargs = ufunc.__name__, call.kwargs
+        x = self.place(call.args[0])
+        out = self.out(call)
+        shape = x.view.shape
+        dtype = out.view.dtype
+        text = expression(name, dtype)
+        if kwargs.keys() - {"axis", "keepdims", "initial", "dtype"} or text is None:
+            raise Unsayable(f"{call.path} with {', '.join(kwargs)}")
+        axis = kwargs.get("axis", 0)
+        first = kwargs.get("initial")
+        summed = tuple(range(len(shape))) if axis is None else axis if shape else ()
+        given = out.view if kwargs.get("keepdims") else np.expand_dims(out.view, summed)
+        to = out.shown(np.broadcast_to(given, shape)).element()
+        each = x.element()
+        if first is None:
+            first = neutral(ufunc, dtype)
+        axes = axes_of(shape, [to, each, to], each)
+        if axes and dtype.kind == "f" and x.view.dtype == dtype:
+            _, count, k = axes[-1]
+            if count >= (nests.LONGEST_ROW + 1 if to.strides[k] else FEW):
+                self.copy(out, first)
+                self.each(name, [to, each, to], shape, each)
+                return
+        text = text.replace("{0}", "{out}").replace("{1}", "{0}")
+        self.line(out, text, [x], shape=shape, start=literal(first, dtype), to=to)
+
+    def accumulate(self, ufunc: Any, call: Call) -> None:
+        """Sums so far along an axis."""
+        out = self.out(call)
+        x = self.converted(call.args[0], out.view.dtype)
+        axis = call.kwargs.get("axis", 0)
+        x, out = (p.shown(np.moveaxis(p.view, axis, 0)) for p in (x, out))
+        self.copy(out.shown(out.view[:1]), x.shown(x.view[:1]))
+        before, to = (out.shown(v) for v in (out.view[:-1], out.view[1:]))
+        elements = [p.element() for p in (before, x.shown(x.view[1:]), to)]
+        self.each(ufunc.__name__, elements, to.view.shape, elements[-1])
+
+    def product(self, call: Call) -> None:
+        """Matrix products, of stacks, too."""
+        a, b = (self.place(x) for x in call.args)
+        c = self.out(call)
+        if call.function is np.dot and max(a.view.ndim, b.view.ndim) > 2:
+            raise Unsayable("np.dot of stacks")
+        if b.view.ndim == 1:
+            b, c = b.shown(b.view[:, None]), c.shown(c.view[..., None])
+        if a.view.ndim == 1:
+            a, c = a.shown(a.view[None]), c.shown(c.view[..., None, :])
+        *batch, m, n = c.view.shape
+        k, dtype = a.view.shape[-1], c.view.dtype
+        little = not self.exact and m * n * k <= LITTLE
+        if little or not k or dtype.kind == "b" or not a.view.dtype == b.view.dtype == dtype:
+            x, y = a.shown(a.view[..., None]), b.shown(b.view[..., None, :, :])
+            self.products(c, c.view[..., None, :], x, y)
+            return
+        wide = [p.shown(np.broadcast_to(p.view, (*batch, *p.view.shape[-2:]))) for p in (a, b, c)]
+        firsts = [p.shown(p.view[..., 0, 0]).element() for p in wide] if c.view.size else []
+        axes = axes_of(tuple(batch), firsts, None)
+        given = [
+            f"&{shown(first, axes)}, {place.strides[-2]}, {place.strides[-1]}"
+            for first, place in zip(firsts, wide, strict=False)
+        ]
+        text = f"product_{TYPES[dtype.name]}({m}, {n}, {k}, {', '.join(given)});"
+        if firsts:
+            self.part(looped(axes, [text]), [a, b])
+
+    def products(self, out: Place, to: Any, *factors: Place) -> None:
+        """Products added up over the axes that ``to``, a view of ``out``, does not have."""
+        if out.view.dtype.kind not in "fiu":
+            raise Unsayable(f"products of {out.view.dtype}")
+        shape = np.broadcast_shapes(*(p.view.shape for p in factors))
+        text = "{out} + " + " * ".join(f"{{{k}}}" for k in range(len(factors)))
+        into = out.shown(np.broadcast_to(to, shape)).element()
+        self.line(out, text, factors, shape=shape, start="0", to=into)
+
+    def einsum(self, call: Call, subscripts: str, *xs: Any) -> None:
+        """A sum of products over named axes."""
+        given, arrow, labels = subscripts.replace(" ", "").partition("->")
+        if "." in subscripts:
+            raise Unsayable("its axes are not all named")
+        if not arrow:
+            labels = "".join(sorted(c for c in set(given) - {","} if given.count(c) == 1))
+        order = labels + "".join(sorted(set(given) - {*labels, ","}))
+        factors, out = [], self.out(call)
+        for x, said in zip(map(self.place, xs), given.split(","), strict=True):
+            own = "".join(c for c in order if c in said)
+            # a view, of diagonals, too
+            view = np.einsum(f"{said}->{own}", x.view) if said else x.view
+            axes = [slice(None) if c in said else None for c in order]
+            factors.append(x.shown(view[(*axes, ...)]))
+        if np.broadcast(*(p.view for p in factors)).size > SMALL:
+            raise Unsayable(f"more than {SMALL:,} products are added up elsewhere", slow=True)
+        self.products(out, out.view[(..., *[None] * (len(order) - len(labels)))], *factors)
+
+    # -- elements in other places -------------------------------------------------------------------
+
+    def moved(self, call: Call) -> None:
+        """Elements in another place: the function moves numbers, which say what comes from where; 0 is a zero."""
+        source, *more = call.args
+        if isinstance(source, list | tuple):
+            out = self.out(call)
+            for part, view in zip(source, parts_of(call, out.view), strict=True):
+                self.copy(out.shown(view), self.place(part))
+            return
+        source = self.place(source)
+        numbers = np.arange(1, source.view.size + 1).reshape(source.view.shape)
+        chosen = call.function(numbers, *more, **call.kwargs)
+        element = self.chosen(source, np.concatenate([[0], offsets(source).ravel()])[chosen])
+        out = self.out(call)
+        if chosen.all():
+            self.line(out, "{0}", [element])
+        else:
+            dtypes = out.view.dtype, np.dtype(bool)
+            self.line(out, "{1} ? {0} : 0", [element, chosen != 0], dtypes)
+
+    def chosen(self, x: Place, at: Any) -> Element:
+        """Elements in places that are known: a view where they lie regularly, a table else."""
+        first = int(at.flat[0]) if at.size else 0
+        strides = tuple(
+            int(np.diff(at, axis=k).flat[0]) if at.size and n > 1 else 0
+            for k, n in enumerate(at.shape)
+        )
+        element = Element(x.ref, x.view.dtype, strides, first, x.at)
+        if np.array_equal(grid(at.shape, strides, first), at):
+            return element
+        table = self.place(at.astype(np.int32)).element()
+        return element._replace(strides=(0,) * at.ndim, offset=0, looked_up=((table, 0, 1),))
+
+    def looked_up(self, call: Call) -> tuple[Element, Any]:
+        """The element of ``x[index]`` for each index of the result, and its shape; ``call`` raises else."""
+        x, index = self.place(call.args[0]), call.args[1]
+        axis = call.kwargs.get("axis")
+        if call.path == "np.take":
+            if axis is None:
+                x, axis = x.shown(x.view.reshape(-1)), 0
+                if not np.may_share_memory(x.view, x.base):
+                    raise Unsayable("take from what does not lie in one piece")
+            index = (*[slice(None)] * (axis % x.view.ndim), index)
+        elif call.path == "np.take_along_axis":
+            axis = int(call.args[2])
+            own: list[Any] = list(np.ogrid[tuple(slice(n) for n in x.view.shape)])
+            own[axis] = index
+            index = tuple(own)
+        parts = list(index) if isinstance(index, tuple) else [index]
+        places = {k: self.place(part) for k, part in enumerate(parts) if isinstance(part, Array)}
+        if any(place.view.dtype.kind not in "iu" for place in places.values()):
+            raise Unsayable("a mask chooses how many")
+        shapes = {k: place.view.shape for k, place in places.items()}
+        at, arrays = index_arrays(offsets(x), parts, shapes)
+        element = self.chosen(x, at)
+        for k, axis, which in arrays:
+            place, length = places[k], x.view.shape[axis]
+            self.check_range(place, length, call)
+            up = self.chosen(place, offsets(place).ravel()[which]), length, x.strides[axis]
+            element = element._replace(looked_up=(*element.looked_up, up))
+        return element, at.shape
+
+    def check_range(self, index: Place, length: int, call: Call) -> None:
+        """Leave if an index points outside."""
+        element = index.element()
+        axes = axes_of(index.view.shape, [element], element)
+        at = shown(element, axes)
+        leave = self.fail(call.function, call.args, call.kwargs)
+        test = looped(axes, [f"if ({at} < -{length} || {at} >= {length})", leave])
+        self.part(test, [index])
+
+    def write(self, call: Call, text: str) -> None:
+        """Values into places that are looked up, one after the other: {1} is a value, {0} what is there."""
+        out = self.place(call.args[0])
+        element, shape = self.looked_up(call)
+        text = text.replace("{0}", "{out}").replace("{1}", "{0}")
+        self.line(out, text, [call.args[2]], shape=shape, start="", to=element)
+
+    def at(self, ufunc: Any, call: Call) -> None:
+        """``np.add.at``."""
+        self.write(call, str(expression(ufunc.__name__, call.args[0].dtype)))
 
     # -- loops and branches -----------------------------------------------------------------------
 
@@ -83,13 +583,13 @@ class Writer(Calls):
         for start, begin, _, final in loop.carried:
             begins.append(self.new(begin, self.place(start).view))
             self.copy(begins[-1], self.place(start))
-            self.put(final, begins[-1])
-        frames = self.places[id(loop.frames)] if back else self.frames(loop)
+            self.places[final] = begins[-1]
+        frames = self.places[loop.frames] if back else self.frames(loop)
         steps, count = frames["steps"], frames["count"]
         for seq, part in loop.slices:
-            self.put(part, row(self.place(seq), t))
+            self.places[part] = row(self.place(seq), t)
         for value, here in loop.saved if back else ():
-            self.put(here, mapped(frames[id(value)], partial(row, t=t)))
+            self.places[here] = mapped(frames[value], partial(row, t=t))
         for _, total, like in loop.totals:
             place = self.new(total, self.place(like).view)
             self.line(place, "{0}", [0.0 if count else -0.0])
@@ -129,7 +629,7 @@ class Writer(Calls):
             steps, count = self.max_steps or 0, self.member(np.empty(1, np.int64), "steps")
         frames = {"steps": steps, "count": count}
         if loop.frames is not None:
-            self.put(loop.frames, frames)
+            self.places[loop.frames] = frames
         return frames
 
     def hand_on(self, loop: Loop, frames: Any, begins: list[Place], t: str, back: bool) -> None:
@@ -142,13 +642,12 @@ class Writer(Calls):
             return whole
 
         for value in () if back else loop.saved:
-            saved = self.places[id(value)]
-            frames[id(value)] = mapped(saved, lambda p: stacked(p, f"{p.name}_saved"))
-            self.keep.append(value)
+            saved = self.places[value]
+            frames[value] = mapped(saved, lambda p: stacked(p, f"{p.name}_saved"))
         for value, total, _ in loop.totals:
             self.line(self.place(total), "{0} + {1}", [total, value])
         for value, stack in loop.stacked:
-            self.put(stack, stacked(self.place(value), stack.name))
+            self.places[stack] = stacked(self.place(value), stack.name)
         nexts = [self.place(c[2]) for c in loop.carried]
         for k, (begin, value) in enumerate(zip(begins, nexts, strict=True)):
             if value != begin and value.ref in {b.ref for b in begins}:
@@ -162,7 +661,7 @@ class Writer(Calls):
         pred = self.place(branch.pred)
         saved = [*branch.saved[0], *branch.saved[1]]
         for value, here in saved if branch.backward else ():
-            self.put(here, self.places[id(branch.frames)][id(value)])
+            self.places[here] = self.places[branch.frames][value]
         results: list[Place] = []
         sides = []
         for k, items in enumerate(branch.bodies):
@@ -174,10 +673,9 @@ class Writer(Calls):
                     self.copy(results[n], value)
             sides.append(side)
         if branch.frames is not None and not branch.backward:
-            frames = {id(v): self.places[id(v)] for v in saved}
+            frames = {v: self.places[v] for v in saved}
             mapped(frames, lambda place: self.kept.add(place.ref))
-            self.put(branch.frames, frames)
-            self.keep += saved
+            self.places[branch.frames] = frames
 
         def write() -> list[str]:
             yes, no = (indented(self.written(side)) for side in sides)
@@ -192,9 +690,9 @@ class Writer(Calls):
         out: list[str] = []
         for part in parts:
             if isinstance(part, Nest):
-                out += nest_text(part, partial(self.is_needed, part))
+                out += nests.nest_text(part, partial(self.is_needed, part))
             else:
-                out += [comment(part.op), *part.write()]
+                out += [nests.comment(part.op), *part.write()]
         return out
 
     def is_needed(self, nest: Nest, ref: str) -> bool:
@@ -203,7 +701,7 @@ class Writer(Calls):
 
     def text(self) -> str:
         """The whole file."""
-        self.readers = readers(self.parts)
+        self.readers = nests.readers(self.parts)
         pieces = [self.written([part]) for part in self.parts]
         longest = LONG // 10 if sum(map(len, pieces)) > LONG else LONG
         groups: list[list[str]] = [[]]
@@ -242,8 +740,7 @@ def function(name: str, body: list[str]) -> str:
 
 def padded(array: Any) -> int:
     """The bytes of an array as a member, so that every member begins at a multiple of 64."""
-    lanes: int = -(-array.nbytes // 64)
-    return max(lanes, 1) * 64
+    return max(math.ceil(array.nbytes / 64), 1) * 64
 
 
 def declared(member: Place) -> str:
@@ -266,3 +763,24 @@ def mapped(value: Any, change: Callable[[Place], Any]) -> Any:
     if isinstance(value, dict):
         return {k: mapped(v, change) for k, v in value.items()}
     return change(value) if isinstance(value, Place) else value
+
+
+def parts_of(call: Call, whole: Any) -> list[Any]:
+    """The views of a ``whole`` that what is concatenated or stacked becomes."""
+    parts, axis = call.args[0], call.kwargs.get("axis", 0)
+    if call.function is np.stack:
+        rows = np.moveaxis(whole, axis, 0)
+        return [rows[k, ...] for k in range(len(rows))]
+    ends = np.cumsum([np.shape(a)[axis] for a in parts])
+    return np.split(whole, ends[:-1], axis)
+
+
+def grid(shape: Any, strides: Any, first: int) -> Any:
+    """``first + i * strides[0] + j * strides[1] + …`` for every index."""
+    axes = zip(np.indices(shape, sparse=True), strides, strict=True)
+    return sum((index * step for index, step in axes), start=np.full(shape, first))
+
+
+def offsets(place: Place) -> Any:
+    """For each element its place in the member."""
+    return grid(place.view.shape, place.strides, place.offset)
