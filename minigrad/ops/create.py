@@ -12,7 +12,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def leaf(array, requires_grad=False, name=None):
+def leaf(array, requires_grad, name):
     """A leaf Tensor; the eager engine lends its maker, since ops know no engine."""
     return EAGER["leaf"](array, requires_grad=requires_grad, name=name)
 

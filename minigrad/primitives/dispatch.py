@@ -100,7 +100,7 @@ def public_function(primitive: Primitive, called: str) -> FunctionType:
 
 def forget(public: FunctionType) -> None:
     """Back to the first call: a rule that is added after a function was used counts from then on."""
-    public.__code__, public.__defaults__, public.__kwdefaults__ = FIRST_CALL, None, None
+    public.__code__, public.__defaults__ = FIRST_CALL, None
     public.__globals__["answer"] = answer
 
 
