@@ -535,7 +535,8 @@ class View:
 
     def turn(self, direction: str) -> None:
         """Draw from left to right ("LR") or from top to bottom ("TB")."""
-        self.whole.direction = self.graph.direction = direction
+        self.whole = replace(self.whole, direction=direction)  # others may draw it, too
+        self.graph = replace(self.graph, direction=direction)
         self._foldings.clear()
 
     def tighten(self) -> bool:

@@ -70,6 +70,14 @@ def test_a_graph_and_a_picture_can_be_drawn():
     assert draw(Picture(g)).graph is g
 
 
+def test_a_picture_drawn_in_another_direction_leaves_the_first_as_it_was():
+    x = mg.tensor(2.0, requires_grad=True, name="x")
+    first = mg.draw(x * x)
+    before = first.graphviz.source
+    assert mg.draw(first, direction="LR").graphviz.source != before
+    assert first.graphviz.source == before
+
+
 def test_the_direction_can_be_chosen_and_is_checked():
     assert "rankdir=TB" in draw(Variable(1.0), direction="TB").dot
     with pytest.raises(ValueError, match="'up'; known: LR, TB"):
