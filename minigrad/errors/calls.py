@@ -111,10 +111,13 @@ def _refused(
     return op_error(title, kinds, args[len(kinds) < len(every) :], keywords, cause, declared)
 
 
-def checked_constructor(cls: type) -> None:
-    """Let a class say the same of its constructor: what ``__init_subclass__`` of a base calls."""
-    if "__init__" in vars(cls):
-        cls.__init__ = checked(cls.__init__)  # type: ignore[misc]
+class CheckedConstructors:
+    """A base whose subclasses say the same of their constructors."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = checked(cls.__init__)  # type: ignore[method-assign]
 
 
 def misfit(

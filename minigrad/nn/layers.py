@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from ..eager.tensor import Tensor, tensor
 from ..errors import DTypeError, describe, refusal
 from ..static import static_rnn
 from . import init
+from .init import Seed
 from .module import Module, as_value, replaced
 
 __all__ = [
@@ -31,7 +32,7 @@ class Linear(Module):
     """
 
     def __init__(
-        self, inputs: int, outputs: int, bias: bool = True, seed: init.Seed = 0, dtype: Any = float
+        self, inputs: int, outputs: int, bias: bool = True, seed: Seed = 0, dtype: Any = float
     ) -> None:
         init.sizes("Linear", inputs=inputs, outputs=outputs)
         init.switches("Linear", bias=bias)
@@ -75,7 +76,7 @@ class Filters(FunctionLayer):
         dilation: Any = 1,
         groups: int = 1,
         bias: bool = True,
-        seed: init.Seed = 0,
+        seed: Seed = 0,
         dtype: Any = float,
     ) -> None:
         layer = type(self).__name__
@@ -138,7 +139,7 @@ class ConvTranspose2d(Filters):
         dilation: Any = 1,
         groups: int = 1,
         bias: bool = True,
-        seed: init.Seed = 0,
+        seed: Seed = 0,
         dtype: Any = float,
     ) -> None:
         super().__init__(
@@ -198,7 +199,7 @@ class Embedding(Module):
     (3, 4)
     """
 
-    def __init__(self, words: int, width: int, seed: init.Seed = 0, dtype: Any = float) -> None:
+    def __init__(self, words: int, width: int, seed: Seed = 0, dtype: Any = float) -> None:
         init.sizes("Embedding", words=words, width=width)
         self.words, self.width = words, width
         self.weight = init.normal((words, width), 1.0, seed, dtype)
@@ -220,7 +221,7 @@ class Dropout(Module):
     ([0.0, 2.0], [1.0, 1.0])
     """
 
-    def __init__(self, p: float = 0.5, seed: init.Seed = 0) -> None:
+    def __init__(self, p: float = 0.5, seed: Seed = 0) -> None:
         if not 0 <= p < 1:
             what = f"Dropout(p={p!r}): the probability is at least 0 and below 1"
             raise refusal(what, "the share that is dropped: Dropout(p=0.5)")
@@ -532,15 +533,15 @@ class Recurrent(Module):
         inputs: int,
         hidden: int,
         bias: bool = True,
-        seed: init.Seed = 0,
+        seed: Seed = 0,
         dtype: Any = float,
         num_layers: int = 1,
         bidirectional: bool = False,
         batch_first: bool = False,
     ) -> None:
-        init.sizes(type(self).__name__, inputs=inputs, hidden=hidden, num_layers=num_layers)
-        flags = {"bias": bias, "bidirectional": bidirectional, "batch_first": batch_first}
-        init.switches(type(self).__name__, **flags)
+        layer = type(self).__name__
+        init.sizes(layer, inputs=inputs, hidden=hidden, num_layers=num_layers)
+        init.switches(layer, bias=bias, bidirectional=bidirectional, batch_first=batch_first)
         draw, wide, ways = init.generator(seed), self.gates * hidden, 1 + bidirectional
         self.inputs, self.hidden, self.batch_first = inputs, hidden, batch_first
         self.num_layers, self.bidirectional = num_layers, bidirectional
@@ -556,7 +557,7 @@ class Recurrent(Module):
     def _add_weights(self, bias: bool, draw: Any, dtype: Any) -> None:
         """What a layer has besides."""
 
-    def step(self, fed: Any, *states: Any) -> Sequence[Any]:
+    def step(self, fed: Any, *states: Any) -> list[Any]:
         """The next states, from the products of the input and the states; the first is the output."""
         raise NotImplementedError
 
@@ -614,14 +615,14 @@ class Recurrent(Module):
     def _walk(self, fed: Any, states: list[Any]) -> tuple[Any, list[Any]]:
         outputs = []
         for row in ops.unbind(fed) if len(fed) else ():
-            states = list(self.step(row, *states))
+            states = self.step(row, *states)
             outputs.append(states[0])
         return ops.stack(outputs) if outputs else fed[:, :, : self.hidden], states
 
     def _write(self, fed: Any, states: list[Any]) -> tuple[Any, list[Any]]:
         def step(row: Any, *before: Any) -> tuple[list[Any], list[Any]]:
-            after = list(self.step(row, *before))
-            return [after[0]], after
+            after = self.step(row, *before)
+            return after[:1], after
 
         (outputs,), last = static_rnn(step, [fed], states)
         return outputs, last
@@ -636,7 +637,7 @@ class RNN(Recurrent):
     ((5, 2, 4), (2, 4))
     """
 
-    def step(self, fed: Any, *states: Any) -> Sequence[Any]:
+    def step(self, fed: Any, *states: Any) -> list[Any]:
         """The next state."""
         (h,) = states
         return [ops.tanh(ops.linear(h, self.weight_h, fed))]
@@ -656,7 +657,7 @@ class LSTM(Recurrent):
     gates = 4
     states = 2
 
-    def step(self, fed: Any, *states: Any) -> Sequence[Any]:
+    def step(self, fed: Any, *states: Any) -> list[Any]:
         """The next state and the next cell."""
         h, c = states
         parts = ops.split(ops.linear(h, self.weight_h, fed), num_or_sections=4, axis=1)
@@ -681,7 +682,7 @@ class GRU(Recurrent):
     def _add_weights(self, bias: bool, draw: Any, dtype: Any) -> None:
         self.bias_n = init.fan_in((self.hidden,), self.hidden, draw, dtype) if bias else None
 
-    def step(self, fed: Any, *states: Any) -> Sequence[Any]:
+    def step(self, fed: Any, *states: Any) -> list[Any]:
         """The next state."""
         (h,) = states
         of_state = ops.split(ops.linear(h, self.weight_h), num_or_sections=3, axis=1)
@@ -710,7 +711,7 @@ class MultiHeadAttention(Module):
     """
 
     def __init__(
-        self, width: int, heads: int = 1, bias: bool = True, seed: init.Seed = 0, dtype: Any = float
+        self, width: int, heads: int = 1, bias: bool = True, seed: Seed = 0, dtype: Any = float
     ) -> None:
         init.sizes("MultiHeadAttention", width=width, heads=heads)
         if width % heads:

@@ -19,9 +19,9 @@ import numpy as np
 from ..atomic import set_all
 from ..eager.tensor import Tensor, tensor
 from ..errors import DTypeError, MinigradError, describe, refusal
-from ..errors.calls import checked_constructor, misfit
+from ..errors.calls import CheckedConstructors, misfit
 from ..errors.other_libraries import TABLES, missing
-from ..optim.optimizers import fitting_state
+from ..optim.optimizers import Array, fitting_state
 from ..primitives.values import Operators
 
 
@@ -46,7 +46,7 @@ def Parameter(data: Any, name: str | None = None, dtype: Any = None) -> Tensor:
     return tensor(data, requires_grad=True, dtype=dtype, name=name)
 
 
-class Module:
+class Module(CheckedConstructors):
     """Base of all layers: write ``forward``, call the module.
 
     Called on Tensors it computes, called on Variables of a Program it appends operators, and its
@@ -66,10 +66,6 @@ class Module:
     """
 
     training: bool = True
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        checked_constructor(cls)
 
     def __init__(self) -> None:
         """A module that is given nothing; others have their own."""
@@ -185,7 +181,7 @@ class Module:
 
     # -- state ------------------------------------------------------------------------------
 
-    def state_dict(self) -> dict[str, np.ndarray[Any, Any]]:
+    def state_dict(self) -> dict[str, Array]:
         """Path → copy of the value, for all parameters and buffers."""
         return {path: np.array(at._data) for path, at in self.named_tensors()}
 
@@ -237,7 +233,7 @@ def _children(at: Any) -> list[tuple[Any, Any]]:
     return [(k, v) for k, v in items if isinstance(v, Tensor | Module | list | tuple | dict)]
 
 
-def replaced(at: Tensor, array: np.ndarray[Any, Any]) -> list[tuple[Any, str, Any]]:
+def replaced(at: Tensor, array: Array) -> list[tuple[Any, str, Any]]:
     """The changes that give a Tensor another array; a gradient it has is one of the old."""
     return [(at, "_grad", at.grad), (at, "_data", array), (at, "_exposed", False)]
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..atomic import replacing
 from ..errors import MinigradError, describe, refusal
+from ..optim.optimizers import Array
 from ..static.text.literals import DTYPES
 from .module import Module, StateError
 
@@ -62,7 +63,7 @@ def save(state: Module | Mapping[str, Any], path: str | Path) -> None:
             file.write(stored)
 
 
-def _numbers(name: Any, value: Any) -> np.ndarray[Any, Any]:
+def _numbers(name: Any, value: Any) -> Array:
     """The array to store under a name.  Errors: `StateError` for what a file cannot hold."""
     if not _is_name(name):
         what = f"{name!r:.80} is no name that a file can hold"
@@ -82,7 +83,7 @@ def _is_name(name: Any) -> bool:
     return whole and b"\0" not in stored and name != "__metadata__"
 
 
-def load(path: str | Path, limit: int = LIMIT) -> dict[str, np.ndarray[Any, Any]]:
+def load(path: str | Path, limit: int = LIMIT) -> dict[str, Array]:
     """Read a state: ``model.load_state_dict(load("model.npz"))``.
 
     Errors: `StateError` for anything that is no sound file of numbers of at most ``limit`` bytes.
@@ -111,7 +112,7 @@ def load(path: str | Path, limit: int = LIMIT) -> dict[str, np.ndarray[Any, Any]
     return state
 
 
-def _load_npz(path: str | Path, limit: int) -> dict[str, np.ndarray[Any, Any]]:
+def _load_npz(path: str | Path, limit: int) -> dict[str, Array]:
     with zipfile.ZipFile(path) as whole:
         members = whole.infolist()
         for name, times in Counter(m.filename for m in members).items():
@@ -127,7 +128,7 @@ def _load_npz(path: str | Path, limit: int) -> dict[str, np.ndarray[Any, Any]]:
         return {m.filename.removesuffix(".npy"): _read(whole, m.filename) for m in members}
 
 
-def _read(whole: zipfile.ZipFile, name: str) -> np.ndarray[Any, Any]:
+def _read(whole: zipfile.ZipFile, name: str) -> Array:
     with whole.open(name) as stored:
         return np.lib.format.read_array(stored, allow_pickle=False)
 
@@ -160,7 +161,7 @@ def _safetensors() -> Any:
         raise ImportError(f"this needs the library safetensors; repair: {repair}") from error
 
 
-def _load_safetensors(path: str | Path, limit: int) -> dict[str, np.ndarray[Any, Any]]:
+def _load_safetensors(path: str | Path, limit: int) -> dict[str, Array]:
     library = _safetensors()
     _check_size(path, Path(path).stat().st_size, limit)  # nothing in it is compressed
     return dict(library.load_file(str(path)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from math import cos, pi
+from math import cos, inf, pi
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from ..errors import (
     did_you_mean,
     refusal,
 )
-from ..errors.calls import checked_constructor
+from ..errors.calls import CheckedConstructors
 from ..errors.other_libraries import TABLES, missing
 from ..primitives.registry import REGISTRY
 
@@ -51,23 +51,22 @@ _ADVICE = {
 def check_numbers(**numbers: Any) -> None:
     """Real numbers in the ranges that their names have.  Errors: `ArgumentError` that quotes the first other one."""
     for name, value in numbers.items():
-        real = isinstance(value, _REAL) and not isinstance(value, bool)
+        below, wanted = inf, "of at least 0"
         if name in _STEPS:
-            fits, wanted = real and value > 0, "of steps above 0"
+            wanted = "of steps above 0"
         elif name in _SHARES:
-            fits, wanted = real and 0 <= value < 1, "of at least 0 and below 1"
-        else:
-            fits, wanted = real and 0 <= value < float("inf"), "of at least 0"
-        if not fits:
+            below, wanted = 1, "of at least 0 and below 1"
+        real = isinstance(value, _REAL) and not isinstance(value, bool)
+        if not real or not 0 <= value < below or (name in _STEPS and not value):
             what = f"{name} is {describe(value)}: give a number {wanted}"
             raise refusal(what, f"{name}={_ADVICE.get(name, '1.0')}", ArgumentError)
 
 
 def check_options(options: Mapping[str, Any]) -> None:
     """The numbers among the options of an optimizer; a rate may be a schedule.  Errors: `ArgumentError`."""
-    known = ("lr", "weight_decay", "epsilon", *_SHARES)
-    rates = ("lr",) if callable(options["lr"]) else ()
-    check_numbers(**{n: v for n, v in options.items() if n in known and n not in rates})
+    fixed = () if callable(options["lr"]) else ("lr",)
+    known = (*fixed, "weight_decay", "epsilon", *_SHARES)
+    check_numbers(**{n: v for n, v in options.items() if n in known})
 
 
 #: options of a group by the names that constructors have for them
@@ -135,7 +134,7 @@ def _repair(p: Any) -> str:
 
 def fitting_state(
     owner: str, own: Mapping[str, Any], state: Any, error: type[MinigradError] = ShapeError
-) -> dict[str, np.ndarray[Any, Any]]:
+) -> dict[str, Array]:
     """A state to take over, each value of the dtype that its owner has.  Errors: ``error``."""
     if not isinstance(state, Mapping):
         what = f"a state is a mapping from names to arrays, not {describe(state)}"
@@ -163,6 +162,8 @@ def fitting_state(
 
 
 Rate = float | Callable[[Any], Any]
+Clip = Callable[[list[Any]], list[Any]]
+Array = np.ndarray[Any, Any]
 
 
 def exponential(rate: float, factor: float) -> Rate:
@@ -235,7 +236,7 @@ def warmup(rate: Rate, steps: int) -> Rate:
 # -- schedulers: the same as objects, which set the rates of an optimizer -----------------------
 
 
-class LambdaLR:
+class LambdaLR(CheckedConstructors):
     """Sets each group's rate to its first one times ``lr_lambda(count)``; ``step()`` counts on, once an epoch or step.
 
     ``lr_lambda`` may be a list, one function for each group.
@@ -263,10 +264,6 @@ class LambdaLR:
         self.optimizer, self.lr_lambdas, self.last_epoch = optimizer, list(functions), 0
         self.base_lrs = [group["lr"] for group in groups]
         self._set()
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        checked_constructor(cls)
 
     def rate(self, base: float, factor: Callable[[int], float]) -> float:
         """The rate of a group, from its first one, at the present count."""
@@ -390,10 +387,7 @@ class CosineAnnealingLR(LambdaLR):
         return self.eta_min + (base - self.eta_min) * factor(self.last_epoch)
 
 
-Array = np.ndarray[Any, Any]
-
-
-class Optimizer:
+class Optimizer(CheckedConstructors):
     """Base of all optimizers.  ``parameters``: Tensors, a module, groups, or None (for Programs).
 
     A group is a dictionary of ``params`` and of the options that it has for itself: ``{"params": head, "lr": 0.1}``.
@@ -427,7 +421,7 @@ class Optimizer:
         parameters: Any = None,
         lr: Rate = 0.01,
         weight_decay: float = 0.0,
-        clip: Callable[[list[Any]], list[Any]] | None = None,
+        clip: Clip | None = None,
         **attrs: Any,
     ) -> None:
         if clip is not None and not callable(clip):
@@ -484,10 +478,6 @@ class Optimizer:
         """What the gradients of the first group get of their parameters."""
         return 0.0 if self.decoupled else self.param_groups[0]["weight_decay"]
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        checked_constructor(cls)
-
     def __getattr__(self, name: str) -> Any:
         raise missing(f"this {type(self).__name__}", name, TABLES["Optimizer"], self)
 
@@ -539,7 +529,7 @@ class Optimizer:
             self.state, self.count = state, count
             raise
 
-    def _clipped(self, clip: Callable[[list[Any]], list[Any]]) -> dict[Tensor, Any]:
+    def _clipped(self, clip: Clip) -> dict[Tensor, Any]:
         """The clipped gradients of all parameters that have one."""
         trained = [p for p in self.parameters if p._grad is not None and p.requires_grad]
         grads = [wrap(_fitting(p.grad, p)) for p in trained]
@@ -759,7 +749,7 @@ class AdamW(Adam):
 # -- clips: what happens to gradients before a step ----------------------------------------
 
 
-def clip_by_value(limit: float) -> Callable[[list[Any]], list[Any]]:
+def clip_by_value(limit: float) -> Clip:
     """Every element between ``-limit`` and ``limit``.
 
     >>> import minigrad as mg
@@ -770,18 +760,18 @@ def clip_by_value(limit: float) -> Callable[[list[Any]], list[Any]]:
     return lambda grads: [ops.clip(g, min=-limit, max=limit) for g in grads]
 
 
-def clip_by_norm(limit: float) -> Callable[[list[Any]], list[Any]]:
+def clip_by_norm(limit: float) -> Clip:
     """Every gradient of a parameter at most ``limit`` long, its direction kept.
 
     >>> import minigrad as mg
     >>> clip_by_norm(5.0)([mg.tensor([6.0, 8.0]), mg.tensor([0.0, 1.0])])
     [tensor([3., 4.]), tensor([0., 1.])]
     """
-    check_numbers(limit=limit)
-    return lambda grads: [g * (limit / ops.maximum(_length([g]), limit)) for g in grads]
+    whole = clip_by_global_norm(limit)
+    return lambda grads: [short for g in grads for short in whole([g])]
 
 
-def clip_by_global_norm(limit: float) -> Callable[[list[Any]], list[Any]]:
+def clip_by_global_norm(limit: float) -> Clip:
     """All gradients together at most ``limit`` long, their direction kept.
 
     >>> import minigrad as mg
@@ -791,11 +781,8 @@ def clip_by_global_norm(limit: float) -> Callable[[list[Any]], list[Any]]:
     check_numbers(limit=limit)
 
     def clip(grads: list[Any]) -> list[Any]:
-        factor = limit / ops.maximum(_length(grads), limit)
+        length = ops.sqrt(ops.add_n(*(ops.sum(g * g) for g in grads)))
+        factor = limit / ops.maximum(length, limit)
         return [g * factor for g in grads]
 
     return clip
-
-
-def _length(grads: list[Any]) -> Any:
-    return ops.sqrt(ops.add_n(*(ops.sum(g * g) for g in grads)))

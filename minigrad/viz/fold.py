@@ -413,10 +413,10 @@ def _closed_box(graph: Graph, name: str, frames: dict[str, list[Node]]) -> Node:
 
 
 class Opening(NamedTuple):
-    """What was opened: "frames" by their ids, the operations of a box for a "part", or those to "show"."""
+    """What was opened: frames and operations by their ids; of a box a large ``part``, in smaller boxes."""
 
-    what: str
     ids: frozenset[str]
+    part: bool = False
 
 
 #: a graph, its frames of modules closed or not, and what of it is drawn as one box
@@ -454,7 +454,7 @@ def opened(
     if folding is None:
         return graph
     shut, parts = folding
-    named = {i for o in openings if o.what != "part" for i in o.ids}
+    named = {i for o in openings if not o.part for i in o.ids}
     at = {i if i in graph.regions else graph.nodes[i].region for i in named}
     frames = {frame for region in at for frame in _outwards(graph, region)} & _inner(graph)
     if shut is not graph and frames:
@@ -462,7 +462,7 @@ def opened(
         if len(shut.nodes) > most:
             parts = [*parts, *(s for s in segments(shut) if s.ops[0].region in frames)]
         holders = frozenset(graph.regions[r].holder or f"c{r}" for r in frames)
-        openings = [*openings, Opening("show", holders)]
+        openings = [*openings, Opening(holders)]
     return _contracted(shut, parts, openings)
 
 
@@ -476,15 +476,12 @@ def split(graph: Graph, segments: list[Segment], openings: Iterable[Opening]) ->
     """The segments without what was opened, each piece with its twin; what lies before and after
     stays folded.
     """
-    for what, ids in openings:
-        if what == "frames":
-            continue
+    for opening in openings:
         pieces: list[Segment] = []
         for segment in segments:
-            if (
-                segment.side == "forward" or segment.twin is None
-            ):  # else with the pieces of its twin
-                for piece in _pieces(segment, ids, what == "part"):
+            # else with the pieces of its twin
+            if segment.side == "forward" or segment.twin is None:
+                for piece in _pieces(segment, *opening):
                     pieces += [piece, *mirrored(graph, piece)]
         segments = pieces
     return segments
@@ -528,7 +525,7 @@ class View:
 
     def __init__(self, whole: Graph, detail: str = "auto", expand: Iterable[str] = ()) -> None:
         self.whole, self.detail, self.most = whole, detail, FULL
-        self.openings = [Opening("show", frozenset(expand))] if expand else []
+        self.openings = [Opening(frozenset(expand))] if expand else []
         self.opened = False
         self._foldings: dict[int, Folding | None] = {}  # by what ``most`` was
         self._refold()
@@ -579,9 +576,9 @@ class View:
     def open(self, name: str) -> str:
         """Show what is inside a box, in full if that is little, else in smaller boxes; says what it did."""
         box = self.graph.nodes[name]
-        opening = Opening("part", self.inside(name, "segment"))
+        opening = Opening(self.inside(name, "segment"), part=True)
         if "regions" in box.data:
-            opening = Opening("frames", frozenset(box.data["regions"]))
+            opening = Opening(frozenset(box.data["regions"]))
         self.openings = [*self.openings, opening]
         self.opened = True
         self._refold()
@@ -632,11 +629,6 @@ def found_ops(graph: Graph, text: str) -> set[str]:
             f"nothing called {text!r} in this graph{advice}. expand takes the name of a value or "
             "an operation, a number like '#17', or the label of a frame like 'block 2'"
         )
-    return near(graph, hits)
-
-
-def near(graph: Graph, hits: Iterable[Node]) -> set[str]:
-    """The operations to draw in full so that nodes are seen, with their neighbours and twins."""
     links = Links(graph)
     touching: list[Node] = []
     for hit in hits:

@@ -25,6 +25,10 @@ from .picture import Picture, view_of_any
 from .render.html import frame, page
 from .render.words import ordered_ops
 
+Values = Mapping[str, Any]  # by name
+Turns = Mapping[str, Sequence[Values]]  # of each step scopes, the values of every turn
+Texts = Mapping[str, str]  # by node
+
 #: what kind of event it is that a node of some kind runs, on both sides or on one
 _VERBS: dict[Any, str] = {
     "grad_op": "backward",
@@ -41,7 +45,7 @@ def play(
     x: Any,
     *,
     prediction: bool = False,
-    names: Mapping[str, Any] | None = None,
+    names: Values | None = None,
 ) -> Player:
     """Step through whatever `draw` can draw.
 
@@ -69,7 +73,7 @@ def play(
     return Player(picture, events, prediction=prediction)
 
 
-def step_scopes(values: Mapping[str, Any]) -> dict[str, list[Any]]:
+def step_scopes(values: Values) -> dict[str, list[Any]]:
     """The step scopes of loops among the values of a program: one mapping per iteration."""
     lists = {name: held for name, held in values.items() if isinstance(held, list | tuple)}
     steps = {name: [held_by(step) for step in held] for name, held in lists.items()}
@@ -238,13 +242,13 @@ class Event:
     nodes: tuple[str, ...]
     text: str
     formula: str = ""
-    values: Mapping[str, str] = field(default_factory=dict)
+    values: Texts = field(default_factory=dict)
     iteration: int | None = None
 
 
 def run_events(
     graph: Graph,
-    scopes: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    scopes: Turns | None = None,
     record: Any = None,
     whole: Graph | None = None,
 ) -> list[Event]:
@@ -261,7 +265,7 @@ def run_events(
 class Running:
     """Walks the operators of a graph in the order in which they run, with a stack of its own."""
 
-    def __init__(self, graph: Graph, scopes: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    def __init__(self, graph: Graph, scopes: Turns) -> None:
         self.graph, self.links, self.scopes = graph, Links(graph), scopes
         self.now: dict[str, Any] = {}  # the values of names at this moment of a run
         self.inside: dict[str, list[str | None]] = defaultdict(list)
@@ -338,9 +342,7 @@ class Running:
         yield from self.run(None, None, {})
         yield from self.given()
 
-    def run(
-        self, region: str | None, iteration: int | None, values: Mapping[str, Any]
-    ) -> Iterator[Event]:
+    def run(self, region: str | None, iteration: int | None, values: Values) -> Iterator[Event]:
         """The operators of a block, each after what it holds.  Blocks nest only as deep as a program does."""
         for node in self.ops[region]:
             if node.side == "backward" and node.region not in self.held:
@@ -348,7 +350,7 @@ class Running:
             yield from self.nested(node, iteration)
             yield self.step(node, iteration, values)
 
-    def step(self, node: Node, iteration: int | None, values: Mapping[str, Any]) -> Event:
+    def step(self, node: Node, iteration: int | None, values: Values) -> Event:
         """One operator runs and writes its values."""
         outs = [n for n in self.links.after[node.id] if not is_op(n)]
         self.now |= values
@@ -370,7 +372,7 @@ class Running:
         kind: str,
         node: Node,
         outs: list[Node],
-        texts: Mapping[str, str],
+        texts: Texts,
         iteration: int | None,
     ) -> str:
         """One sentence for the text log and the screen reader."""
@@ -418,7 +420,7 @@ class Running:
         read = {n.id: n for op in inside for n in self.links.before[op.id]}
         return [n for n in read.values() if not self.links.before[n.id]]
 
-    def iterations(self, node: Node) -> Sequence[Mapping[str, Any]]:
+    def iterations(self, node: Node) -> Sequence[Values]:
         """The values of each iteration of a loop, where known; else one unknown iteration."""
         near = [*self.links.before[node.id], *self.links.after[node.id]]
         known = {n.name for n in near} | set(node.reads)
@@ -434,7 +436,7 @@ def passed(
     label: str,
     turn: int | None,
     sources: Sequence[Node] = (),
-    values: Mapping[str, str] | None = None,
+    values: Texts | None = None,
 ) -> Event:
     """A block is entered, with what it finds, or left."""
     where = label if turn is None else f"{label}, step {turn}"
@@ -456,7 +458,7 @@ def shown(node: Node) -> dict[str, str]:
     return {node.id: lines[0][0]} if lines and not is_op(node) else {}
 
 
-def scoped(nodes: Iterable[Node], values: Mapping[str, Any]) -> dict[str, str]:
+def scoped(nodes: Iterable[Node], values: Values) -> dict[str, str]:
     """The values that nodes have, of those in ``values``."""
     names = {n.id: n.data.get("variable", n.name) for n in nodes if n.kind != "scopes"}
     return {node: format_value(values[name]) for node, name in names.items() if name in values}
@@ -467,7 +469,7 @@ def said(node: Node) -> str:
     return f"{node.name} = {text}" if any(c.isdigit() for c in text) else node.name
 
 
-def formula(node: Node, values: Mapping[str, Any]) -> str:
+def formula(node: Node, values: Values) -> str:
     """The rule of an operator, its numbers and what comes out: ``g·(1 − e²) = 1·(1 − 0.9987) = …``."""
     if "slots" in node.data:
         return "  ".join(slot.worked(values) for slot in node.data["slots"])

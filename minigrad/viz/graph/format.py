@@ -10,11 +10,14 @@ from typing import Any
 
 import numpy as np
 
+Array = np.ndarray[Any, Any]
+
 NOT_YET = "—"  # not computed yet: never 0
 LONGEST_NAME = 28
 LONGEST_LINE = 60
 WIDEST = 26  # letters that stand in one row of a box; longer texts wrap
 MANY = 1_000_000  # beyond this, numbers are not looked at for a tooltip
+_PLAIN = (np.ndarray, np.generic, int, float, complex, str, bytes, type(None))
 _CELLS, _BARS = 8, "▁▂▃▄▅▆▇█"
 FEW = 4  # arrays of up to this many elements are shown element by element
 SOME = 64  # and of up to this many in a tooltip
@@ -90,9 +93,7 @@ def unwrap(value: Any) -> Any:
         value = value.float() if str(value.dtype) == "torch.bfloat16" else value
         return value.resolve_conj().numpy()
     for _ in range(4):  # a gradient may be a Variable that holds an array
-        if value is None or isinstance(
-            value, (np.ndarray, np.generic, int, float, complex, str, bytes)
-        ):
+        if isinstance(value, _PLAIN):
             break
         inner = getattr(value, "_data", None)  # looking must not count as a use of .data
         inner = getattr(value, "data", value) if inner is None else inner
@@ -185,7 +186,7 @@ def strip(value: Any) -> str:
     return f"{bars} ‖{norm(numbers):.3g}‖"
 
 
-def norm(numbers: np.ndarray[Any, Any]) -> float:
+def norm(numbers: Array) -> float:
     """The root of the sum of squares, by this thread alone: the threads of a BLAS wait for each other."""
     return float(np.sqrt(np.square(np.abs(numbers).astype(float)).sum()))
 
@@ -199,7 +200,7 @@ def same_value(one: Any, other: Any) -> bool:
         return bool(np.allclose(one, other, rtol=1e-9, atol=1e-12, equal_nan=True))
 
 
-def _numeric(value: Any) -> np.ndarray[Any, Any] | None:
+def _numeric(value: Any) -> Array | None:
     if not isinstance(value, (np.ndarray, np.generic, int, float, complex, list, tuple)):
         return None
     try:
@@ -209,13 +210,13 @@ def _numeric(value: Any) -> np.ndarray[Any, Any] | None:
     return array if array.dtype.kind in "biufc" else None
 
 
-def _elements(array: np.ndarray[Any, Any]) -> str:
+def _elements(array: Array) -> str:
     if array.ndim == 0:
         return format_number(array[()])
     return "[" + ", ".join(_elements(part) for part in array) + "]"
 
 
-def _statistics(array: np.ndarray[Any, Any]) -> str:
+def _statistics(array: Array) -> str:
     if array.dtype.kind == "c":
         return f"largest absolute value {format_number(np.abs(array).max())}"
     numbers = array.astype(float)
@@ -229,7 +230,7 @@ def _statistics(array: np.ndarray[Any, Any]) -> str:
 # ---- Arrays for the details of a node, where every element can be pointed at ----
 
 
-def cells(value: Any) -> np.ndarray[Any, Any] | None:
+def cells(value: Any) -> Array | None:
     """The elements of an array that no label shows one by one, as a copy: a picture keeps nothing of
     the user's.  None for anything else.
 

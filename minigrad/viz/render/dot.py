@@ -13,7 +13,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import pairwise, zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..graph.format import LONGEST_LINE, LONGEST_NAME, WIDEST, shorten, wrapped
 from ..graph.graph import Edge, Graph, Node, Region, is_op
@@ -31,7 +31,7 @@ from ..graph.style import (
     node_style,
     region_style,
 )
-from .rank import far_reads, layers
+from .rank import layers, near_and_far
 
 _MARGIN = 11  # points between a frame and what stands in it
 _APART = 14  # points between two nodes, or a node and a line
@@ -65,49 +65,56 @@ def to_dot(
     """
     import graphviz  # on first use
 
-    dropped, labels, rows = _places(graph)
-    at = {name: i for i, row in enumerate(rows) for name in row}
+    places = _places(graph)
     look = _GRAPH | _SPACE[graph.direction]
     if paper:
         look["bgcolor"] = PAPER
     if dpi:
         look["dpi"] = str(dpi)
     drawing = graphviz.Digraph("minigrad", graph_attr=look, node_attr=_NODE, edge_attr=_EDGE)
-    _columns(drawing, graph, labels, rows)
-    for i, edge in enumerate(graph.edges):
-        if i not in dropped:
-            _edge(drawing, graph, edge, at)
+    _columns(drawing, graph, places)
+    for edge in places.lines:
+        _edge(drawing, graph, edge, places.at)
     for node, twin in _twins(graph):
         _twin_line(drawing, node, twin)
-    _ladder(drawing, rows)
+    _ladder(drawing, places.rows)
     if table := notes_and_legend(graph, legend):  # last: frames would inherit the label
         drawing.attr(label=f"<{table}>", labelloc="b", labeljust="l")
     return str(drawing.source)
 
 
-def _places(graph: Graph) -> tuple[set[int], dict[str, str], list[list[str]]]:
-    """The lines that become names in the label of a grad op, all labels, and the nodes of each rank."""
-    dropped = far_reads(graph)
+class Places(NamedTuple):
+    """What is known of a drawing before it is made; lines from far away become names in a label."""
+
+    lines: list[Edge]
+    labels: dict[str, str]
+    widths: dict[str, float]
+    rows: list[list[str]]  # the nodes of each rank
+    at: dict[str, int]  # the rank of each node
+
+
+def _places(graph: Graph) -> Places:
+    lines, dropped = near_and_far(graph)
     far: dict[str, list[str]] = defaultdict(list)
-    for edge in map(graph.edges.__getitem__, dropped):
+    for edge in dropped:
         far[edge.head].append(graph.nodes[edge.tail].name)
     labels = {n.id: label(n, far[n.id]) for n in graph}
     widths = {n.id: _width(n, labels[n.id]) for n in graph}
-    return set(dropped), labels, layers(graph, widths)
+    rows = layers(graph, widths)
+    return Places(lines, labels, widths, rows, {n: i for i, row in enumerate(rows) for n in row})
 
 
 def estimated_width(graph: Graph) -> float:
     """About how wide a drawing will be, in points, without drawing it: what stands in each rank of a
     frame, and where a frame stands in another, its width in all of its ranks.
     """
-    dropped, labels, rows = _places(graph)
-    at = {name: i for i, row in enumerate(rows) for name in row}
+    lines, _, widths, _, at = _places(graph)
     place = {n.id: n.region or n.side for n in graph}
     rooms: dict[str, Counter[int]] = defaultdict(Counter)
-    for node in graph:
-        rooms[place[node.id]][at[node.id]] += round(_width(node, labels[node.id])) + _APART
-    for i, edge in enumerate(graph.edges):
-        if i not in dropped and edge.head in at:
+    for name, width in widths.items():
+        rooms[place[name]][at[name]] += round(width) + _APART
+    for edge in lines:
+        if edge.head in at:
             low, high = sorted((at[edge.tail], at[edge.head]))
             rooms[place[edge.tail]].update(dict.fromkeys(range(low + 1, high), _APART))
     for region in reversed(graph.regions.values()):
@@ -238,27 +245,27 @@ def _twin_line(drawing: Any, node: Node, twin: Node) -> None:
 # Frames ----------------------------------------------------------------
 
 
-def _columns(drawing: Any, graph: Graph, labels: dict[str, str], rows: list[list[str]]) -> None:
+def _columns(drawing: Any, graph: Graph, places: Places) -> None:
     """Frames of forward on the left, or above in "LR", those of backward on the other side: each
     side starts with a point, several frames stand in an unseen one, and a line between the points
     keeps the order.
     """
     outer = [r for r in graph.regions.values() if r.parent is None]
     sides = [side for side in ("forward", "backward") if any(r.side == side for r in outer)]
-    _nodes(drawing, graph, labels, None)
+    _nodes(drawing, graph, places, None)
     if len(sides) < 2:  # nothing to keep apart
-        _frames(drawing, graph, labels, outer)
+        _frames(drawing, graph, places, outer)
         return
     for side in sides:
         frames = [r for r in outer if r.side == side]
         if len(frames) == 1:
-            _frames(drawing, graph, labels, frames, side)
+            _frames(drawing, graph, places, frames, side)
         else:
             look = {"style": "invis", "margin": "0"}
             with drawing.subgraph(name=f"cluster_{side}", graph_attr=look) as column:
                 _start(column, side)
-                _frames(column, graph, labels, frames)
-        first = next((n for row in rows for n in row if graph.nodes[n].side == side), side)
+                _frames(column, graph, places, frames)
+        first = next((n for n in places.at if graph.nodes[n].side == side), side)
         drawing.edge(side, first, style="invis", weight="0")
     with drawing.subgraph(graph_attr={"rank": "min"}) as top:
         top.edge(*sides, style="invis")
@@ -268,14 +275,14 @@ def _start(drawing: Any, name: str) -> None:
     drawing.node(name, label="", style="invis", width="0", height="0", margin="0")
 
 
-def _nodes(drawing: Any, graph: Graph, labels: dict[str, str], region: str | None) -> None:
+def _nodes(drawing: Any, graph: Graph, places: Places, region: str | None) -> None:
     for node in graph:
         if node.region == region:
-            _node(drawing, node, labels[node.id])
+            _node(drawing, node, places.labels[node.id])
 
 
 def _frames(
-    drawing: Any, graph: Graph, labels: dict[str, str], regions: list[Region], start: str = ""
+    drawing: Any, graph: Graph, places: Places, regions: list[Region], start: str = ""
 ) -> None:
     """Regions with all that stands in them; they nest only as deep as a program does."""
     for region in regions:
@@ -283,9 +290,9 @@ def _frames(
         with drawing.subgraph(name=f"cluster_{region.id}", graph_attr=look) as frame:
             if start:
                 _start(frame, start)
-            _nodes(frame, graph, labels, region.id)
+            _nodes(frame, graph, places, region.id)
             inner = [r for r in graph.regions.values() if r.parent == region.id]
-            _frames(frame, graph, labels, inner)
+            _frames(frame, graph, places, inner)
 
 
 def _region(region: Region) -> dict[str, str]:

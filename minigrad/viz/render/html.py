@@ -15,10 +15,8 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-import numpy as np
-
 from ..fold import View, names_of
-from ..graph.format import visible
+from ..graph.format import Array, visible
 from .words import describe
 
 _HERE = Path(__file__).parent.parent / "browser"
@@ -102,7 +100,7 @@ def arrays_of(view: View) -> str:
     return packed(arrays) if arrays else ""
 
 
-def _told(word: str, array: np.ndarray[Any, Any]) -> dict[str, Any]:
+def _told(word: str, array: Array) -> dict[str, Any]:
     """An array as the browser shows it, ``wide`` elements in a row: a matrix in its own rows, if they fit."""
     row = array.shape[-1]
     fits = array.ndim > 1 and 1 < row <= 128 and array.size <= 128 * row

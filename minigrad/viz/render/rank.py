@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from itertools import chain, count
 
-from ..graph.graph import Graph, Node, in_order, is_op
+from ..graph.graph import Edge, Graph, Node, in_order, is_op
 from ..graph.style import edge_style
 
 
@@ -16,13 +16,14 @@ def leader(graph: Graph, node_id: str) -> str:
     return node.twin if node.twin and node.side == "backward" else node_id
 
 
-def far_reads(graph: Graph) -> list[int]:
-    """The lines from saved values that would reach further than to a neighbouring rank: their places
-    in the list.
-    """
-    saved = [(i, e) for i, e in enumerate(graph.edges) if e.kind == "saved"]
-    at = ranks(graph) if saved else {}
-    return [i for i, e in saved if abs(at[e.tail] - at[e.head]) > 1]
+def near_and_far(graph: Graph) -> tuple[list[Edge], list[Edge]]:
+    """The lines to draw, and those from saved values that would reach further than to a neighbouring rank."""
+    at = ranks(graph) if any(e.kind == "saved" for e in graph.edges) else {}
+    near, far = list[Edge](), list[Edge]()
+    for edge in graph.edges:
+        reaches = edge.kind == "saved" and abs(at[edge.tail] - at[edge.head]) > 1
+        (far if reaches else near).append(edge)
+    return near, far
 
 
 def ranks(graph: Graph, late: bool = False) -> dict[str, int]:
