@@ -273,11 +273,6 @@ class RnnOp(Operator):
                 write(scope, self.last[now], state[pre])
         write(scope, self.outputs["scopes"][0], steps)
 
-    @property
-    def carried(self) -> list[str]:
-        """Names of a step whose gradients come from outside it: outputs and ends of memories."""
-        return list(dict.fromkeys([*self.stacked, *(now for _, now in self.memories)]))
-
 
 class RnnGradOp(Operator):
     """Run the backward step net in the scopes of the steps, last step first.
@@ -380,7 +375,10 @@ def build_grad_op(op: Operator) -> Operator:
 def rnn_grad_op(op: RnnOp, no_grad: set[str]) -> RnnGradOp:
     """The grad op of an RnnOp: `Backward` of its step net, with seeds for what leaves a step."""
     blocked = no_grad | {name for name, outer in op.sequences.items() if outer in no_grad}
-    seeded = [name for name in op.carried if name not in blocked]
+    leave = dict.fromkeys(
+        [*op.stacked, *(now for _, now in op.memories)]
+    )  # outputs, ends of memories
+    seeded = [name for name in leave if name not in blocked]
     stepnet, seeds = differentiate(op.stepnet, blocked, grads(seeded))
     assert isinstance(stepnet, NetOp)
     return RnnGradOp(op, stepnet, dict(zip(seeded, seeds, strict=True)))

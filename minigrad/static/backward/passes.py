@@ -17,7 +17,6 @@ from ...grad_names import EMPTY, GRAD, before_cast, part, whole
 from ...ops.shape import DType
 from ...primitives.arguments import ByName
 from ..program.block import Block
-from ..program.infer import infer_outputs
 from ..program.operator import CONTROL, Operator, Ops, backward_op
 from ..program.variable import plain_variable
 
@@ -159,12 +158,8 @@ def repair(writer: Operator) -> str:
 def _overwritten(block: Block) -> dict[str, int]:
     """The names that hold several values in a block, with the operator that wrote the last one."""
     written = outputs_of(block.ops)
-    repeated = written_twice(written)
-    for name in written:
-        var = block.vars.get(name)
-        if var is None or var.is_data or var.persistable:
-            repeated.add(name)
-    repeated.discard(EMPTY)
+    once = {EMPTY}.union(n for n, v in block.vars.items() if not (v.is_data or v.persistable))
+    repeated = written_twice(written).difference([EMPTY]).union(set(written) - once)
     if not repeated:
         return {}
     return {n: k for k, op in enumerate(block.ops) for n in op.output_names if n in repeated}
@@ -209,21 +204,14 @@ def append_to_block(
 def declare_outputs(block: Block, op: Operator, grad_of: dict[str, str]) -> None:
     """Note what a backward operator writes; create the variables that do not exist in this block."""
     variables, written = block.vars, block.written
-    unknown = []
     for names in op.outputs.values():
         written.update(names)
         for name in names:
-            if name not in variables:
-                base = grad_of.get(name) or grad_of.get(whole(name), "")
-                like = variables[base] if base in variables else block.find_var(base)
-                if like is None:
-                    unknown.append(name)
-                else:
-                    variables[name] = plain_variable(block, name, like.shape, like.dtype, False)
-    if unknown:
-        written.discard(EMPTY)
-        if any(name != EMPTY for name in unknown):
-            infer_outputs(block, op)
+            if name not in variables and name != EMPTY:
+                base = grad_of.get(name) or grad_of[whole(name)]
+                like = variables[base] if base in variables else block.var(base)
+                variables[name] = plain_variable(block, name, like.shape, like.dtype, False)
+    written.discard(EMPTY)
 
 
 def with_casts(

@@ -158,10 +158,9 @@ class Block:
                 name = self.program.as_variable(arg, self).name
             inputs.setdefault(slot, []).append(name)
         for name, value in attrs.items():
-            if isinstance(value, ShapeOf):
-                inputs[f"{name}_like"] = [value.name]
-            elif isinstance(value, tuple) and value and isinstance(value[0], ShapeOf):
-                inputs[f"{name}_like"] = [v.name for v in value]
+            shapes = value if isinstance(value, tuple) else (value,)
+            if shapes and isinstance(shapes[0], ShapeOf):
+                inputs[f"{name}_like"] = [v.name for v in shapes]
             elif not _is_default(value, primitive.attrs[name]):
                 numbers[name] = value
         return Operator(primitive.type, inputs, {}, numbers, self.program.role)

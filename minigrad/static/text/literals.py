@@ -16,11 +16,11 @@ from ...errors import ProgramFormatError
 
 MAX_DEPTH = 16  #: of lists in an attr
 LIMIT = 2**30  #: bytes that what is read may take, and that an array may declare
-_SIZES = {"int": (8, 16, 32, 64), "uint": (8, 16, 32, 64), "float": (16, 32, 64)}
-DTYPES = frozenset(["bool", *(f"{kind}{n}" for kind, sizes in _SIZES.items() for n in sizes)])
+_INTEGERS = [f"{kind}{n}" for kind in ("int", "uint") for n in (8, 16, 32, 64)]
+DTYPES = frozenset(["bool", *_INTEGERS, "float16", "float32", "float64"])
 
 _TAGS = ("slice", "tuple", "array", "ellipsis", "dtype", "float", "list")
-_NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+_NOT_FINITE = ("nan", "inf", "-inf")
 
 
 def to_plain(value: Any, tuples: bool = False) -> Any:
@@ -87,7 +87,7 @@ def _tagged(tag: str, rest: list[Any], depth: int) -> Any:
     if tag == "dtype" and len(rest) == 1 and rest[0] in DTYPES:
         return np.dtype(rest[0])
     if tag == "float" and len(rest) == 1 and rest[0] in _NOT_FINITE:
-        return _NOT_FINITE[rest[0]]
+        return float(rest[0])
     if tag == "array" and len(rest) == 3 and rest[0] in DTYPES:
         return _array(*rest)
     raise ValueError(f"{[tag, *rest]!r:.80} is no {tag}")
