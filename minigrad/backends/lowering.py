@@ -18,8 +18,8 @@ from .c.text import Writer
 
 
 def lowered(program: Program, shapes: Mapping[str, tuple[int, ...]], fetch: list[str]) -> Program:
-    """The rungs of the compiler that are programs: open sizes filled in, grad ops written out, duplicates merged."""
-    *_, (_, last) = climb(program, shapes, fetch)
+    """The rungs of the compiler that are programs: open sizes filled in, grad ops written out, dead code dropped."""
+    *_, last = climb(program, shapes, fetch)
     return last
 
 

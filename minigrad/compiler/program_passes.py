@@ -1,17 +1,15 @@
 """Passes: functions from Program to Program; together they are the ladder of the compiler.
 
-    specialise → decompose → merge_duplicates → dead_code      (then a schedule and its source, see `compiler`)
+    specialise → decompose → dead_code      (then a schedule and its source, see `compiler`)
 
 Every pass works on a copy, adds its name to ``history``, and leaves a program that prints and runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
-
-import numpy as np
 
 from ..errors import ProgramError, user_line
 from ..grad_names import GRAD
@@ -41,18 +39,6 @@ def is_state(block: Block, name: str) -> bool:
     return var is not None and var.persistable
 
 
-def never_written(program: Program) -> set[str]:
-    """Data, and state that is only read."""
-    written = {n for b in program.blocks for op in b.ops for n in op.output_names}
-    lasting = {n for n, v in program.global_block().vars.items() if v.is_data or v.persistable}
-    return lasting - written
-
-
-def held_names(program: Program) -> set[str]:
-    """Names in the attrs of control operators: what enters and leaves blocks keeps its name."""
-    return {n for block in program.blocks for op in block.ops for n in op.block_names}
-
-
 def names_inside(program: Program, op: Operator) -> set[str]:
     """All names that belong to the blocks of an operator."""
     names: set[str] = set()
@@ -63,27 +49,11 @@ def names_inside(program: Program, op: Operator) -> set[str]:
     return names
 
 
-def replace_inputs(op: Operator, same: dict[str, str]) -> None:
-    """Let an operator read other names."""
-    if same and not same.keys().isdisjoint(op.input_names):
-        for slot, names in op.inputs.items():
-            op.inputs[slot] = [same.get(n, n) for n in names]
-
-
 def rename(op: Operator, names: Mapping[str, str]) -> None:
     """Let an operator read and write other names."""
     for slots in (op.inputs, op.outputs):
         for slot, listed in slots.items():
             slots[slot] = [names.get(n, n) for n in listed]
-
-
-def replace_in_readers(block: Block, same: dict[str, str]) -> None:
-    """Let every block that looks names up in this one read other names."""
-    for other in block.program.blocks:
-        if other is block or any(seen is block for seen in other.lookup()):
-            visible = {a: b for a, b in same.items() if other is block or a not in other.vars}
-            for op in other.ops:
-                replace_inputs(op, visible)
 
 
 class Rewriting:
@@ -262,73 +232,6 @@ def _give_names(
         parts.append(copy.at(op))
 
 
-# -- Common subexpressions: what is computed twice from the same values is computed once ---
-
-
-def merge_duplicates(program: Program, keep: Iterable[str] = ()) -> Program:
-    """A copy in which equal operators on equal inputs are one; ``keep`` names variables that must stay.
-
-    >>> from minigrad import static
-    >>> import minigrad as mg
-    >>> prog = static.Program()
-    >>> with static.program_guard(prog):
-    ...     x = static.data("x", [2]); y = mg.exp(x) * mg.exp(x)
-    >>> print(merge_duplicates(prog))
-    # made by: merge_duplicates
-    block 0:
-      data x: float64[2]
-      exp_0 = exp(x)
-      mul_0 = mul(exp_0, exp_0)
-    """
-    merged = program.clone()
-    held = held_names(merged) | {*keep, *merged.outputs}
-    constant = never_written(merged)
-    for block in merged.blocks:
-        _merge(block, held, constant)
-    merged.history.append("merge_duplicates")
-    drop_unused(merged, {*keep, *merged.outputs})
-    return merged
-
-
-def _merge(block: Block, held: set[str], given: set[str]) -> None:
-    fixed = written_once(block)
-    known = fixed | given
-    first: dict[Any, Operator] = {}
-    same: dict[str, str] = {}
-    ops = []
-    for op in block.ops:
-        replace_inputs(op, same)
-        key = _key(op, fixed, known)
-        if key is None or not held.isdisjoint(op.output_names):
-            ops.append(op)
-        elif key in first:
-            same.update(zip(op.output_names, first[key].output_names, strict=True))
-        else:
-            first[key] = op
-            ops.append(op)
-    block.ops = ops
-    if same:
-        replace_in_readers(block, same)
-
-
-def _key(op: Operator, fixed: set[str], known: set[str]) -> Any:
-    """What two operators must share to be the same; None for one that must not be merged."""
-    info = find_info(op.type)
-    if info is None or info.forward is None or info.is_grad:
-        return None
-    if not fixed.issuperset(op.output_names) or not known.issuperset(op.input_names):
-        return None
-    attrs = {k: _contents(v) for k, v in op.attrs.items()}
-    return op.type, repr(sorted(op.inputs.items())), repr(sorted(attrs.items()))
-
-
-def _contents(value: Any) -> Any:
-    """An attr by all it contains: the text of a large array leaves elements out."""
-    if isinstance(value, np.ndarray):
-        return value.dtype.str, value.shape, value.tobytes()
-    return [*map(_contents, value)] if isinstance(value, list | tuple) else value
-
-
 # -- Operators nobody asked for go: what neither a fetch nor a parameter depends on --------
 
 
@@ -459,61 +362,35 @@ class _Sums(Rewriting):
         op.inputs["x"] = [*self.operators[-1].output_names, *rest]
 
     def rows(self, origin: Operator, names: tuple[str, ...]) -> list[str]:
-        """All rows of matrices, one below the other: of all steps of a sequence, or joined."""
-        names = tuple(map(self.source, names))
+        """All rows of matrices, one below the other."""
         if names not in self.joined:
             shape = (sum(self.shape(n)[0] for n in names), self.shape(names[0])[1])
-            steps = [op for n in names if (op := self.makers.get(n)) and op.type == "getitem"]
-            x = steps[0].input_names[0] if len(steps) == len(names) else ""
-            if (
-                x
-                and all(op.input_names == [x] for op in steps)
-                and ([op.attrs.get("index") for op in steps] == list(range(self.shape(x)[0])))
-            ):
-                op = self.reshape(origin, x, shape)
-            else:
-                op = self.add(origin, "concat", {"x": [*names]}, {}, shape)
-            self.operators.append(op)
-            self.joined[names] = op.output_names
+            joined = self.add(origin, "concat", {"x": [*names]}, {}, shape)
+            self.operators.append(joined)
+            self.joined[names] = joined.output_names
         return self.joined[names]
-
-    def source(self, name: str) -> str:
-        """What a name is a copy of, or itself."""
-        op = self.makers.get(name)
-        while op is not None and op.type == "assign":
-            name = op.input_names[0]
-            op = self.makers.get(name)
-        return name
 
 
 # -- the ladder ---------------------------------------------------------------------------
 
 
-#: rung → its pass, called with the program, the shapes of the feeds and the names that are fetched
-LADDER: dict[str, Callable[[Program, Mapping[str, Any], list[str]], Program]] = {
-    "specialise": lambda program, shapes, fetch: specialise(program, shapes),
-    "decompose": lambda program, shapes, fetch: decompose(program),
-    "merge_duplicates": lambda program, shapes, fetch: merge_duplicates(program, fetch),
-    "dead_code": lambda program, shapes, fetch: dead_code(program, fetch),
-}
-
-
 def climb(
-    program: Program, shapes: Mapping[str, Any], fetch: list[str]
-) -> Iterator[tuple[str, Program]]:
-    """Each rung with the Program that stands on it, from the first to the last.
+    program: Program, shapes: Mapping[str, Any], fetch: list[str], exact: bool = True
+) -> Iterator[Program]:
+    """The Program on each rung, from the first to the last; the last line of its ``history`` names the rung.
 
     >>> from minigrad import static
     >>> prog = static.Program()
     >>> with static.program_guard(prog):
     ...     x = static.data("x", [-1]); y = x * 2.0; z = x + 1.0
-    >>> sizes = {rung: len(made.global_block().ops) for rung, made in climb(prog, {"x": (3,)}, [y.name])}
-    >>> sizes["specialise"], sizes["dead_code"]
-    (2, 1)
+    >>> [(p.history[-1], len(p.global_block().ops)) for p in climb(prog, {"x": (3,)}, [y.name])]
+    [('specialise', 2), ('decompose', 2), ('dead_code', 1)]
     """
-    for rung, run in LADDER.items():
-        program = run(program, shapes, fetch)
-        yield rung, program
+    yield (program := specialise(program, shapes))
+    yield (program := decompose(program))
+    yield (program := dead_code(program, fetch))
+    if not exact:
+        yield batch_products(program)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """compile: a Program becomes one readable NumPy function that runs it.
 
-    specialise → decompose → merge_duplicates → dead_code → buffers → source
+    specialise → decompose → dead_code → source
 
 Each rung can be looked at: ``compile(prog, stop_after="dead_code")`` is a Program that prints and runs.  The source
 is what runs: buffers, views and constants are made once, and every run is a straight line of NumPy calls.
@@ -36,11 +36,11 @@ from .passes.bias import fold_bias
 from .passes.dce import drop_unneeded
 from .passes.double_buffer import double_buffer
 from .passes.in_place import make_in_place
-from .program_passes import LADDER, batch_products, climb, limited_depth
+from .program_passes import climb, limited_depth
 from .schedule import Schedule
 from .source import Writer
 
-RUNGS = (*LADDER, "buffers", "source")
+RUNGS = ("specialise", "decompose", "dead_code", "source")
 
 
 def compile(
@@ -59,7 +59,7 @@ def compile(
     leaves sizes open; ``fetch``, a variable or a list of them (inside loops: a value per step);
     ``executor``, whose parameters it reads and updates (its own copies without);
     ``exact=False``, faster, with other last bits: products of all steps, and of a layer with its bias, at once;
-    ``stop_after``, a rung of the ladder: returns the Program (``"buffers"``, ``"source"``: the text) instead;
+    ``stop_after``, a rung of the ladder: returns the Program (``"source"``: the text) instead;
     ``backend="jax"``, a `JaxStep`: one pure function under `jax.jit`, where ``max_steps`` bounds while loops that
     are differentiated; ``backend="c"``, the same step from compiled C (`static.to_c` shows the text).
     Errors: `ProgramError` for unknown names and rungs.
@@ -150,26 +150,22 @@ class Step:
         """The function of a program of primitives."""
         return Built(program, self)
 
-    def programs(self, shapes: dict[str, Shape]) -> Iterator[tuple[str, Program]]:
+    def climb(self, shapes: dict[str, Shape]) -> Iterator[Program]:
         """The rungs that are Programs, one after the other."""
-        primitives = self.program
-        for rung, primitives in climb(self.program, shapes, self.fetch):
-            yield rung, primitives
-        if not self.exact:
-            yield "batch_products", batch_products(primitives)
+        return climb(self.program, shapes, self.fetch, self.exact)
 
     def rung(self, shapes: dict[str, Shape], stop_after: str) -> Any:
         """What a rung of the ladder makes."""
         with limited_depth():
-            for name, program in self.programs(shapes):
-                if name == stop_after:
+            for program in self.climb(shapes):
+                if program.history[-1] == stop_after:
                     return program
             return self.built(program).text
 
     def build(self, shapes: dict[str, Shape]) -> Built:
         """Compile for these shapes of the feeds."""
         with gc_paused(), limited_depth():
-            *_, (_, program) = self.programs(shapes)
+            *_, program = self.climb(shapes)
             built: Built = self.built(program)
         self._built[_key(shapes)] = built
         self._use(built)

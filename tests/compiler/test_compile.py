@@ -375,7 +375,7 @@ def test_compiled_programs_give_the_bits_of_the_interpreter(name):
 
 
 @pytest.mark.parametrize("name", CORPUS)
-@pytest.mark.parametrize("rung", ["specialise", "decompose", "merge_duplicates", "dead_code"])
+@pytest.mark.parametrize("rung", ["specialise", "decompose", "dead_code"])
 def test_every_rung_of_the_ladder_runs_and_prints(name, rung):
     prog, fetch, feed = built(CORPUS[name])
     lower = static.compile(prog, feed, fetch=fetch, stop_after=rung)

@@ -7,13 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import static
-from minigrad.compiler.program_passes import (
-    climb,
-    dead_code,
-    decompose,
-    merge_duplicates,
-    specialise,
-)
+from minigrad.compiler.program_passes import climb, dead_code, decompose, specialise
 from minigrad.primitives.registry import REGISTRY
 
 
@@ -37,13 +31,13 @@ def test_every_rung_leaves_what_it_was_given_and_a_program_that_bears_its_name()
         return loss
 
     before, loss = program(build)
-    for rung, made in climb(before, {"x": (7, 3)}, [loss.name, "w@GRAD"]):
-        text = str(before)
+    rungs = []
+    for made in climb(before, {"x": (7, 3)}, [loss.name, "w@GRAD"], exact=False):
         assert made is not before
-        assert made.history[-1].startswith(rung), f"made.history.append({rung!r})"
+        rungs.append(made.history[-1])
         static.verify(made)
-        assert str(before) == text
         before = made
+    assert rungs == ["specialise", "decompose", "dead_code", "batch_products"]
 
 
 def test_specialise_settles_open_sizes_in_forward_and_backward():
@@ -100,36 +94,6 @@ def test_decompose_writes_grad_ops_out_in_primitives():
     assert made.global_block().ops[-1].output_names == ["w@GRAD"]
 
 
-def test_operators_that_differ_in_the_middle_of_a_large_attr_are_no_duplicates():
-    prog = static.Program()
-    with static.program_guard(prog):
-        x = static.data("x", [2000])
-        rows = [np.ones(2000), np.ones(2000)]
-        rows[1][1000] = 7.0  # printed, both are [1. 1. 1. ... 1. 1. 1.]
-        block, names = prog.global_block(), ["a", "b", "c"]
-        for name, row in zip(names, [*rows, rows[0].copy()], strict=True):
-            block.append_op("mul", {"x": x}, {"out": name}, {"y": 2.0})
-            block.ops[-1].attrs["y"] = row
-        y = block.var("a") + block.var("b") + block.var("c")
-    made = merge_duplicates(prog, [y.name])
-    assert sum(op.type == "mul" for op in made.global_block().ops) == 2
-
-
-def test_duplicates_are_merged_only_where_the_values_are_the_same():
-    def build():
-        x, w = static.data("x", [2]), static.parameter("w", [1.0, 2.0])
-        a, b = mg.exp(x), mg.exp(x)
-        c = mg.exp(w)
-        block = static.program.program.default_program().global_block()
-        block.append_op("sgd", {"param": w, "grad": c}, {"param_out": w}, {"learning_rate": 0.5})
-        return a + b, c + mg.exp(w)
-
-    prog, _ = program(build)
-    made = merge_duplicates(prog)
-    assert [op.type for op in made.global_block().ops].count("exp") == 3
-    assert [op.type for op in prog.global_block().ops].count("exp") == 4
-
-
 def test_dead_code_keeps_updates_and_what_loops_read():
     def build():
         x, w = static.data("x", [2]), static.parameter("w", [1.0, 2.0])
@@ -159,7 +123,6 @@ def test_passes_leave_their_argument_as_it_was():
     before = str(prog)
     for apply in (
         decompose,
-        merge_duplicates,
         lambda p: dead_code(p, []),
         lambda p: specialise(p, {}),
     ):
@@ -178,15 +141,6 @@ def same(before, after, feed, fetch):
         np.testing.assert_array_equal(x, y)
 
 
-@pytest.mark.parametrize("change", [merge_duplicates])
-def test_the_outputs_of_a_traced_function_stay(change):
-    program = mg.trace(lambda x: [x * 1.0, mg.exp(x), mg.exp(x)], np.ones(2))
-    made = change(program)
-    assert made.outputs == program.outputs == ["mul_0", "exp_0", "exp_1"]
-    assert static.Program.from_json(made.to_json()).to_json() == made.to_json()
-    same(program, made, {"x0": np.array([1.0, 2.0])}, program.outputs)
-
-
 def test_outputs_and_limits_of_what_is_gone_are_forgotten():
     program = mg.trace(lambda x: [x * 1.0, mg.exp(x * 3.0)], np.ones(2))
     block = program.global_block()
@@ -194,10 +148,6 @@ def test_outputs_and_limits_of_what_is_gone_are_forgotten():
         static.error_clip(block.var(name), -1.0, 1.0)
     made = dead_code(program, ["mul_1"])
     assert (made.outputs, list(made.error_clips)) == ([], ["mul_1"])
-    assert static.Program.from_json(made.to_json()).to_json() == made.to_json()
-    program.outputs = []
-    made = merge_duplicates(program, ["exp_0"])
-    assert list(made.error_clips) == ["mul_0", "mul_1"]
     assert static.Program.from_json(made.to_json()).to_json() == made.to_json()
 
 
@@ -210,51 +160,6 @@ def branching(make):
 
 
 FEED = {"x": np.array([0.3, 0.8])}
-
-
-def test_blocks_inside_read_what_stands_for_a_value_that_is_gone():
-    def make(x):
-        kept, gone = mg.exp(x), mg.exp(x)
-
-        def body(i, h):
-            return i + 1, static.cond(h.sum() > 3.0, lambda: h * gone, lambda: h + gone)
-
-        return static.while_loop(lambda i, h: i < 3, body, [0, kept])[1]
-
-    program, out = branching(make)
-    made = static.verify(merge_duplicates(program, [out]))
-    same(program, made, FEED, [out])
-    assert len(made.global_block().ops) == len(program.global_block().ops) - 1
-    inner = [n for b in made.blocks[1:] for op in b.ops for n in op.input_names]
-    assert "exp_0" in inner
-    assert "exp_1" not in inner
-
-
-TEXT = """\
-block 0:
-  data x: float64[2]
-  z = exp(x)
-  y = exp(x)
-  s = reduce_sum(x)
-  p = greater_than(s, y=0.0)
-  var out: float64[2]
-  var scopes: int64[]
-  out, scopes = cond(p, [x], sub_block=block 1, else_block=block 2, true_out=['v'], false_out=['v'])
-  last = add(out, y)
-block 1 in 0:
-  var y: float64[2]
-  y = exp(x)
-  v = sin(y)
-block 2 in 0:
-  v = cos(y)"""
-
-
-def test_a_name_that_a_block_has_itself_is_not_replaced_in_it():
-    program = static.parse(TEXT)
-    made = static.verify(merge_duplicates(program, ["last"]))
-    assert [op.input_names for b in made.blocks[1:] for op in b.ops] == [["x"], ["y"], ["z"]]
-    for sign in (1.0, -1.0):
-        same(program, made, {"x": sign * FEED["x"]}, ["last"])
 
 
 def test_operators_stay_whose_blocks_compute_what_is_fetched():
@@ -273,37 +178,6 @@ def test_operators_stay_whose_blocks_compute_what_is_fetched():
     for fetch in ([inside[0].name], [deep]):
         assert [op.type for op in dead_code(program, fetch).global_block().ops] == ["while"]
     assert [op.type for op in dead_code(program, [out]).global_block().ops] == ["exp"]
-
-
-@pytest.mark.parametrize("change", [merge_duplicates])
-def test_values_that_only_control_flow_or_the_caller_names_stay(change):
-    def make(x):
-        x.program.global_block().create_var("asked", [2])
-        x.program.global_block().create_var("not_asked", [2])
-        return static.while_loop(lambda i, h: i < 2, lambda i, h: (i + 1, mg.exp(x)), [0, x])[1]
-
-    program, out = branching(make)
-    made = static.verify(change(program, [out, "asked"]))
-    assert "asked" in made.global_block().vars
-    assert "not_asked" not in made.global_block().vars
-    assert list(made.blocks[1].vars) == list(program.blocks[1].vars)
-    same(program, made, FEED, [out])
-
-
-def test_operators_whose_attrs_hold_different_arrays_are_different():
-    def shifted(x, *, by):
-        return x + by[0][500]
-
-    made = mg.primitive(shifted)
-    try:
-        a, b = np.zeros(2000), np.zeros(2000)
-        b[500] = 1.0
-        program, out = branching(lambda x: made(x, by=(a,)) + made(x, by=(b,)) + made(x, by=(a,)))
-        merged = merge_duplicates(program, [out])
-        assert [op.type for op in merged.global_block().ops] == ["shifted", "shifted", "add", "add"]
-        same(program, merged, FEED, [out])
-    finally:
-        REGISTRY.pop("shifted")
 
 
 def test_one_gradient_of_two_inputs_has_both_names():
