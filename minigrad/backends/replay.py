@@ -45,12 +45,6 @@ class Replay:
                     "carry it as a loop variable, or run the program with static.Executor()",
                     ProgramError,
                 )
-        if inner := [n for n in fetch if n not in program.global_block().vars]:
-            what = f"{inner[0]!r} is computed in a loop or branch, and fetched from there"
-            advice = (
-                "return it from there (static_rnn stacks values), or static.compile without backend"
-            )
-            raise refusal(what, advice, ProgramError)
         self.recorder = Recorder(math.inf, whole)
         self.schedule = lower(program, fetch, recorder=self.recorder)
         self.read = {n for b in program.blocks for op in b.ops for n in op.input_names}

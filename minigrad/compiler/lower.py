@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ProgramError
+from ..errors import ProgramError, refusal
 from ..grad_names import EMPTY
 from ..primitives.registry import Primitive
 from ..static.program.block import Block
@@ -81,8 +81,10 @@ class Lowering:
         self.program, self.recorder = program, recorder or Recorder()
         memory = memory or Memory({}, {}, [], {})
         self.schedule = Schedule(memory)
-        self.watched = [n for n in dict.fromkeys(fetch) if n not in program.global_block().vars]
-        self.gathered: dict[str, Array] = {}
+        if inside := [n for n in fetch if n not in program.global_block().vars]:
+            what = f"{inside[0]!r} is computed in a loop or branch, and fetched from there"
+            advice = "return it from there (static_rnn stacks values), or static.Executor().run"
+            raise refusal(what, advice, ProgramError)
         self.prepared: list[Any] = []  # calls that are made once, before the first run
         root = Names(program.global_block())
         for var in program.global_block().vars.values():
@@ -92,15 +94,15 @@ class Lowering:
                 root.values[var.name] = array
                 (self.schedule.feeds if var.is_data else self.schedule.state)[var.name] = array
         self.stored: dict[str, tuple[Array, Any]] = {}  # state → what it holds at the end
-        self.inside: dict[str, Array] = {}  # state that loops and branches write → a copy for them
+        self.working: dict[str, Array] = {}  # state that loops and branches write → a copy for them
         for name in sorted(_state_written_inside(program)):
             working = root.values[name] = self.recorder.copy(self.schedule.state[name])
-            working.name, self.inside[name] = name, working
+            working.name, self.working[name] = name, working
             self.stored[name] = working, None
         writes = Counter(n for b in program.blocks for op in b.ops for n in op.output_names)
         self.slabs = [names for names in memory.slabs if all(writes[n] == 1 for n in names)]
         self.block(program.global_block(), root)
-        self.schedule.fetched = [self.fetched(n, root) for n in fetch]
+        self.schedule.fetched = [self.as_it_is(root.find(n, self)) for n in fetch]
         self.store_all()
         self.schedule.items = self.prepared + self.recorder.calls
 
@@ -236,9 +238,9 @@ class Lowering:
             value.name = value.name or name
             names.values[name] = value
             return
-        if name in self.inside:
-            self.keep_old_values(names, self.inside[name])
-            self.recorder.setitem(self.inside[name], Ellipsis, value)
+        if name in self.working:
+            self.keep_old_values(names, self.working[name])
+            self.recorder.setitem(self.working[name], Ellipsis, value)
         else:  # stored when everything else has succeeded; until then the new value has the name
             names.values[name] = value
             self.stored[name] = value, self.recorder.op
@@ -250,17 +252,6 @@ class Lowering:
         for (name, (_, op)), value in zip(self.stored.items(), values, strict=True):
             self.recorder.op = op
             self.recorder.add("store", np.copyto, (self.schedule.state[name], value))
-
-    def fetched(self, name: str, root: Names) -> Array:
-        """The value of a fetched name; from inside loops the list of its values."""
-        if name not in self.watched:
-            return self.as_it_is(root.find(name, self))
-        if name not in self.gathered:
-            raise ProgramError(
-                f"{name!r} is computed in a branch: compiled programs fetch from the root and from loops\n"
-                f"  repair: let cond return it, or run the program with static.Executor()"
-            )
-        return self.gathered[name]
 
     def as_it_is(self, value: Array) -> Array:
         """The value; a copy, if it looks at a parameter that will change."""
@@ -294,10 +285,9 @@ class Lowering:
         if op.type == "while":
             cond = self.program.blocks[attrs["cond_block"]]
             test = Names(cond, inner)
-            with self.recorder.into(item.test):
-                self.block(cond, test)
+            self.inside(item.test, cond, test)
             item.go_on = test.find(attrs["cond"], self)
-        self.body(item, body, inner)
+        self.inside(item.body, body, inner)
         with self.recorder.into(item.body):
             nexts = [self.in_order(inner.values[n]) for n in attrs["next"]]
         carried = zip(op.outputs["out"], starts, begins, nexts, strict=True)
@@ -323,7 +313,7 @@ class Lowering:
             handed_in.append((start, self.begin(inner, local, start)))
         for local, name in wanted(attrs.get("step_out_grad", ()), ins.get("stacked_grad", ())):
             self.slice(item, inner, local, names.find(name, self))
-        self.body(item, block, inner)
+        self.inside(item.body, block, inner)
         handed_back = wanted(attrs["carried_grad"], outs["x_grad"])
         for (local, name), (start, begin) in zip(handed_back, handed_in, strict=True):
             value = self.leaving(item.body, inner, local)
@@ -346,8 +336,7 @@ class Lowering:
         for body, attr in zip(item.bodies, ("sub_block", "else_block"), strict=True):
             block = self.program.blocks[op.attrs[attr]]
             inners.append(Names(block, names))
-            with self.recorder.into(body):
-                self.block(block, inners[-1])
+            self.inside(body, block, inners[-1])
         for name, *pair in zip(
             op.outputs["out"], op.attrs["true_out"], op.attrs["false_out"], strict=True
         ):
@@ -367,8 +356,7 @@ class Lowering:
             inner = Names(block, names, frames.names[k])
             for local, name in wanted(attrs[f"{prefix}_seeds"], op.inputs["out_grad"]):
                 inner.values[local] = names.find(name, self)
-            with self.recorder.into(item.bodies[k]):
-                self.block(block, inner)
+            self.inside(item.bodies[k], block, inner)
             inners.append(inner)
         for name, *pair in wanted(grads, attrs["true_params"], attrs["false_params"]):
             self.choice(item, names, name, inners, pair)
@@ -376,17 +364,10 @@ class Lowering:
             self.save(inners[k], frames, frames.item.saved[k], item.saved[k])
         self.recorder.calls.append(item)
 
-    def body(self, item: Loop, block: Block, inner: Names) -> None:
-        """Lower the body of a loop; what is fetched from inside becomes a list with one entry per step."""
-        outside, self.gathered = self.gathered, {}
-        with self.recorder.into(item.body):
-            self.block(block, inner)
-        inside, self.gathered = self.gathered, outside
-        for name in self.watched:
-            value = inner.values.get(name, inside.get(name))
-            if value is not None:
-                self.gathered[name] = Values(self.recorder, name)
-                item.gathered.append((value, self.gathered[name]))
+    def inside(self, calls: list[Any], block: Block, names: Names) -> None:
+        """Lower a block that belongs to a loop or branch."""
+        with self.recorder.into(calls):
+            self.block(block, names)
 
     def begin(self, inner: Names, local: str, start: Array) -> Array:
         """The Array of a name that a step is given, which may share memory with what the loop starts with."""

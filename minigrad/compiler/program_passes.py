@@ -39,16 +39,6 @@ def is_state(block: Block, name: str) -> bool:
     return var is not None and var.persistable
 
 
-def names_inside(program: Program, op: Operator) -> set[str]:
-    """All names that belong to the blocks of an operator."""
-    names: set[str] = set()
-    for index in op.sub_blocks.values():
-        names |= program.blocks[index].vars.keys()
-        for inner in program.blocks[index].ops:
-            names |= names_inside(program, inner)
-    return names
-
-
 def rename(op: Operator, names: Mapping[str, str]) -> None:
     """Let an operator read and write other names."""
     for slots in (op.inputs, op.outputs):
@@ -250,8 +240,7 @@ def dead_code(program: Program, fetch: Iterable[str]) -> Program:
     root, names = copy.global_block(), set(fetch)
 
     def stays(op: Operator, used: bool) -> bool:
-        lasting = any(is_state(root, n) for n in op.output_names)
-        return used or lasting or not names.isdisjoint(names_inside(copy, op))
+        return used or any(is_state(root, n) for n in op.output_names)
 
     root.ops = needed_ops(root.ops, names, stays)
     copy.history.append("dead_code")

@@ -126,7 +126,7 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 class Values(Array):
-    """A list of Arrays, one for each step: of a value that is fetched, or what a grad op reads of its forward op."""
+    """What a grad op reads of its forward op: a list with the Arrays of each step, or those of the branch that ran."""
 
     __slots__ = ("filled", "item", "names")
 
@@ -209,28 +209,12 @@ class Loop:
     stacked: list[tuple[Array, Array]] = field(default_factory=list)
     #: the value of a step, the sum, what is like it
     totals: list[tuple[Array, Array, Array]] = field(default_factory=list)
-    #: the value of a step that is fetched (or the list of an inner loop), the list of all of them
-    gathered: list[tuple[Array, Array]] = field(default_factory=list)
 
-    def reads(self) -> list[Array]:
-        """Everything it needs from outside (and what it makes inside)."""
-        outside = [c[0] for c in self.carried] + [s for s, _ in self.slices]
-        outside += [t[2] for t in self.totals]
-        return self.reads_inside() + outside + arrays_in([self.saved, self.frames])
+    def touches(self) -> list[Array]:
+        """Everything it names, inside and outside."""
+        return arrays_in([getattr(self, each.name) for each in fields(self)])
 
-    touches = reads
-
-    def reads_inside(self) -> list[Array]:
-        """What a step reads, and what it hands on."""
-        inner = [a for item in [*self.test, *self.body] for a in item.touches()]
-        return inner + self.handed_on() + arrays_in(self.saved)
-
-    def handed_on(self) -> list[Array]:
-        """What a step leaves to the next one or to what comes after the loop."""
-        handed = [c[2] for c in self.carried] + [s for s, _ in self.stacked]
-        handed += [v for v, _ in self.gathered]
-        handed += [t[0] for t in self.totals]
-        return handed + arrays_in([self.go_on])
+    reads = touches
 
 
 @dataclass(slots=True, eq=False)
@@ -245,15 +229,7 @@ class Branch:
     saved: tuple[list[Any], list[Any]] = field(default_factory=lambda: ([], []))
     backward: bool = False
 
-    def reads(self) -> list[Array]:
-        """Everything it needs from outside (and what it makes inside)."""
-        inner = [a for body in self.bodies for item in body for a in item.touches()]
-        results = [v for r in self.results for v in r[:2]]
-        return [self.pred, *inner, *results, *arrays_in(self.saved)] + (
-            [self.frames] if self.frames is not None else []
-        )
-
-    touches = reads
+    touches = reads = Loop.touches
 
 
 @dataclass(slots=True)
@@ -273,9 +249,11 @@ class Schedule:
 
 
 def arrays_in(value: Any) -> list[Array]:
-    """The Arrays in nested lists, tuples, dicts and slices."""
+    """The Arrays in nested lists, tuples, dicts and slices, and those that items name."""
     if isinstance(value, Array):
         return [value]
+    if isinstance(value, Call | Loop | Branch):
+        return value.touches()
     if isinstance(value, dict):
         value = value.values()
     elif isinstance(value, slice):
@@ -356,7 +334,12 @@ def bodies(item: Any) -> tuple[list[Any], ...]:
 def leaving(item: Any) -> list[Array]:
     """What a loop or branch hands on from its bodies."""
     if isinstance(item, Loop):
-        return item.handed_on() + arrays_in(item.saved)
+        handed = (
+            [c[2] for c in item.carried],
+            [v for v, _ in item.stacked],
+            [t[0] for t in item.totals],
+        )
+        return arrays_in([*handed, item.go_on, item.saved])
     return arrays_in([item.results, list(item.saved)]) if isinstance(item, Branch) else []
 
 

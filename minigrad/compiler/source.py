@@ -22,7 +22,7 @@ from ..grad_names import SCOPES
 from ..static.program.operator import Operator
 from ..static.run.limits import STEP_LIMIT
 from .memory import Buffer, Plan, aligned_zeros, refusal, too_many_steps
-from .schedule import Array, Branch, Call, Loop, Schedule, Values, leaving
+from .schedule import Array, Branch, Call, Loop, Schedule, leaving
 from .syntax import Identifiers, Line, clean, comment, indented, is_comment, listed
 
 _BY_NAME = (np.maximum, np.minimum)  # NumPy wants their ``out=`` by name
@@ -124,10 +124,8 @@ class Writer(Identifiers):
             self.before.append(f"{next(iter(targets.values()))}.fill({buffer.start})")
 
     def fetched(self, array: Array) -> str:
-        """A result: always an array of its own; from inside loops a list."""
+        """A result: always an array of its own."""
         value = self.name(array)
-        if isinstance(array, Values):
-            return value
         own = array in self.plan.placed and not array.fixed
         return f"{value}.copy()" if own else f"np.array({value})"
 
@@ -270,9 +268,8 @@ class Writer(Identifiers):
         """``while``, ``for`` over slices, ``for`` back over what the steps saved."""
         backward = item.op.type.endswith("_grad")
         stacks = [(stack, self.unique(self.name(stack) + "_steps")) for _, stack in item.stacked]
-        lists = [target for _, target in stacks] + [self.name(e) for _, e in item.gathered]
         frames = "" if backward or item.frames is None else self.name(item.frames)
-        lines = [f"{target} = []" for target in [frames, *lists] if target]
+        lines = [f"{target} = []" for target in [frames, *(t for _, t in stacks)] if target]
         lines += [f"{self.name(total)} = None" for _, total, _ in item.totals]
         starts, begins, nexts, finals = (
             zip(*item.carried, strict=True) if item.carried else [()] * 4
@@ -287,9 +284,6 @@ class Writer(Identifiers):
         body += self.adding_up(item)
         for (value, _), (_, target) in zip(item.stacked, stacks, strict=True):
             body.append(f"{target}.append({self.name(value)})")
-        for value, every in item.gathered:
-            one = self.name(value) if isinstance(value, Values) else f"np.array({self.name(value)})"
-            body.append(f"{self.name(every)}.append({one})")
         if frames:
             body.append(f"{frames}.append(({listed(map(self.name, item.saved))}))")
         body += self.assigned(begins, nexts)
@@ -301,8 +295,6 @@ class Writer(Identifiers):
         for _, total, like in item.totals:
             zeros = f"{self.name(total)} = np.zeros_like({self.name(like)})"
             lines += [f"if {self.name(total)} is None:", *indented([zeros])]
-        if backward:
-            lines += [f"{self.name(e)} = {self.name(e)}[::-1]" for _, e in item.gathered]
         for (value, _), (stack, target) in zip(item.stacked, stacks, strict=True):
             lines.append(self.stacked(value, stack, target, backward))
         return lines

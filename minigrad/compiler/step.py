@@ -56,7 +56,7 @@ def compile(
     """A `Step` that runs a program as generated NumPy source.
 
     Args: ``feed``, arrays (or shapes) like those it will be called with, needed only where the program
-    leaves sizes open; ``fetch``, a variable or a list of them (inside loops: a value per step);
+    leaves sizes open; ``fetch``, a variable or a list of them;
     ``executor``, whose parameters it reads and updates (its own copies without);
     ``exact=False``, faster, with other last bits: products of all steps, and of a layer with its bias, at once;
     ``stop_after``, a rung of the ladder: returns the Program (``"source"``: the text) instead;

@@ -106,9 +106,7 @@ class Recorder:
         number = isinstance(out, Array) and not out.ndim and out.is_root and out is args[0]
         if number and len(args) == 2:
             out = None  # ``x += 1`` of a number makes a new one; ``np.exp(x, x)`` writes into it
-        if ufunc.nout != 1:
-            raise Unrecordable("several results")
-        like = self._ufunc_result(ufunc, method, args, kwargs)
+        like = _tried(function, args, kwargs)
         if out is None:
             return self.add("compute", function, args, Array(self, like), kwargs)
         if not isinstance(out, Array) or (out.shape, out.dtype) != (like.shape, like.dtype):
@@ -129,23 +127,6 @@ class Recorder:
         own = any(a is out for a in results) and out.is_root and not viewed
         return own and bool(out.ndim) and out.dtype.kind in "fiu"
 
-    def _ufunc_result(self, ufunc: Any, method: str, args: Any, kwargs: Any) -> Any:
-        if method == "__call__" and ufunc.signature is None and not kwargs:
-            shape = np.broadcast_shapes(*[np.shape(a) for a in args])
-            types = [getattr(a, "dtype", type(a)) for a in args]
-            types = [np.dtype(bool) if t is bool else t for t in types]
-            arrays = [a for a in replace_arrays(args, _like) if isinstance(a, np.ndarray)]
-            return _laid_out_like(shape, ufunc.resolve_dtypes((*types, None))[-1], arrays)
-        if ufunc is np.matmul and not kwargs:
-            return np.matmul(
-                *_without_inner(*[a.like if isinstance(a, Array) else np.asarray(a) for a in args])
-            )
-        function = ufunc if method == "__call__" else getattr(ufunc, method)
-        with np.errstate(all="ignore"):
-            return np.asarray(
-                function(*replace_arrays(args, _like), **replace_arrays(kwargs, _like))
-            )
-
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A NumPy function that is no ufunc."""
         if function is np.dot and all(np.ndim(a) == 2 for a in args):
@@ -162,17 +143,9 @@ class Recorder:
             return self._view(function, args, kwargs)
         if function in _WRITES:
             return self.add("write", function, args, None, kwargs)
-        change = _like if function in _JOINS else _stand_in
-        held = {a: change(a) for a in arrays_in((args, kwargs))}
-        with np.errstate(all="ignore"):
-            values, options = replace_arrays((args, kwargs), lambda a: held[a])
-            result = function(*values, **options)
-        if not isinstance(result, np.ndarray | np.generic):
-            raise Unrecordable("several results")
-        if any(np.may_share_memory(result, memory) for memory in held.values()):
-            raise Unrecordable("a view by a function that may also copy")
+        like = _tried(function, args, kwargs)
         kind = "compute" if function in _JOINS or function is np.dot else "fresh"
-        return self.add(kind, function, args, Array(self, np.empty_like(result)), kwargs)
+        return self.add(kind, function, args, Array(self, like), kwargs)
 
     def _view(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         source = args[0]
@@ -275,21 +248,21 @@ class Recorder:
 _FILLS: dict[Any, Any] = {np.zeros_like: 0, np.ones_like: 1, np.empty_like: None}
 
 
-def _like(array: Array) -> Any:
-    return array.like
-
-
-def _laid_out_like(shape: tuple[int, ...], dtype: Any, likes: list[Any]) -> Any:
-    """An array with its axes in memory as NumPy orders those of an elementwise result."""
-    if len(shape) < 2 or all(a.flags.c_contiguous for a in likes) or 0 in shape:
-        return np.empty(shape, dtype)
-    dtypes = [a.dtype for a in likes] + [dtype]
-    flags: Any = [["readonly"]] * len(likes) + [["writeonly", "allocate"]]
-    return np.nditer([*likes, None], op_flags=flags, op_dtypes=dtypes, order="K").operands[-1]
+def _tried(function: Any, args: Any, kwargs: Any) -> np.ndarray[Any, Any]:
+    """An array like what a function gives, whose axes lie in memory as NumPy will lay them out."""
+    held = {a: _stand_in(a) for a in arrays_in((args, kwargs))}
+    values, options = replace_arrays((args, kwargs), held.__getitem__)
+    with np.errstate(all="ignore"):
+        result = function(*values, **options)
+    if not isinstance(result, np.ndarray | np.generic):
+        raise Unrecordable("several results")
+    if any(np.may_share_memory(result, memory) for memory in held.values()):
+        raise Unrecordable("a view by a function that may also copy")
+    return np.empty_like(result)
 
 
 def _stand_in(array: Array) -> Any:
-    """Zeros or ones that lie in memory as the Array will: NumPy lays out its results accordingly."""
+    """Zeros or ones that lie in memory as the Array will."""
     like = array.like
     steps = [(size - 1) * stride for size, stride in zip(like.shape, like.strides, strict=True)]
     if not like.size:
@@ -300,13 +273,6 @@ def _stand_in(array: Array) -> Any:
     if like.dtype.kind not in "iub":
         filled[...] = 1
     return filled
-
-
-def _without_inner(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Any:
-    """The factors of a product with an empty inner axis: the product has the same shape and costs nothing."""
-    if x.shape[-1] != (y.shape[0] if y.ndim == 1 else y.shape[-2]):
-        raise Unrecordable("factors that do not fit")
-    return x[..., :0], y[:0] if y.ndim == 1 else y[..., :0, :]
 
 
 def _is_looked_up(index: Any) -> bool:

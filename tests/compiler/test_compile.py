@@ -631,36 +631,6 @@ def test_inexact_programs_differ_in_the_last_bits_at_most(name):
         )
 
 
-def test_what_is_fetched_from_inside_loops_comes_step_by_step():
-    prog, inside = static.Program(), {}
-    with static.program_guard(prog):
-        w, x = static.parameter("w", numbers(0, 3) / 2), static.data("x", [3])
-
-        def inner(j, g):
-            inside["sine"] = mg.sin(g * w)
-            return j + 1, inside["sine"] + x
-
-        def body(i, h):
-            inside["product"] = h * w
-            _, g = static.while_loop(lambda j, g: j < 2, inner, [0, inside["product"]])
-            return i + 1, mg.tanh(g)
-
-        _, h = static.while_loop(lambda i, h: i < 3, body, [0, x])
-        loss = (h * h).sum()
-        static.append_backward(loss)
-    names = [inside["product"], inside["sine"], f"{inside['product'].name}@GRAD", loss, "w@GRAD"]
-    feed = {"x": numbers(1, 3)}
-    for exact in (True, False):
-        ours = static.compile(prog, fetch=names, exact=exact)(**feed)
-        theirs = static.Executor().run(prog, feed, names)
-        assert [len(v) for v in ours[:3]] == [3, 3, 3]
-        np.testing.assert_allclose(np.array(ours[0]), np.array(theirs[0]), rtol=1e-12)
-        np.testing.assert_allclose(np.array(ours[1]), np.array(theirs[1]), rtol=1e-12)
-        np.testing.assert_allclose(np.array(ours[2]), np.array(theirs[2]), rtol=1e-12)
-        for one, other in zip(ours[3:], theirs[3:], strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-12)
-
-
 def test_what_every_step_of_a_nest_of_loops_computes_alike_has_the_right_bits():
     prog = static.Program()
     with static.program_guard(prog):

@@ -151,35 +151,6 @@ def test_outputs_and_limits_of_what_is_gone_are_forgotten():
     assert static.Program.from_json(made.to_json()).to_json() == made.to_json()
 
 
-def branching(make):
-    """A program of ``make(x)``, which adds blocks; and what it returns, by name."""
-    program = static.Program()
-    with static.program_guard(program):
-        out = make(static.data("x", [2]))
-    return program, out.name
-
-
-FEED = {"x": np.array([0.3, 0.8])}
-
-
-def test_operators_stay_whose_blocks_compute_what_is_fetched():
-    inside = []
-
-    def make(x):
-        def body(i, h):
-            inside[:] = [h * 2.0, static.cond(i > 0, lambda: mg.sin(h), lambda: h)]
-            return i + 1, inside[0]
-
-        static.while_loop(lambda i, h: i < 2, body, [0, x])
-        return mg.exp(x)
-
-    program, out = branching(make)
-    (deep,) = program.blocks[3].ops[0].output_names
-    for fetch in ([inside[0].name], [deep]):
-        assert [op.type for op in dead_code(program, fetch).global_block().ops] == ["while"]
-    assert [op.type for op in dead_code(program, [out]).global_block().ops] == ["exp"]
-
-
 def test_one_gradient_of_two_inputs_has_both_names():
     def kernel(x, y):
         return x * 2.0 + y * 2.0

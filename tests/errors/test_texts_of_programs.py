@@ -151,7 +151,7 @@ CALLS = [
     (lambda: building(lambda x: x.program.global_block().append_op("split", {"x": [x]}, {"out": ["a", "b", "c"]})), "split has 2 outputs, 3 names were given for them"),
     (lambda: Operator("split", {"x": "a"}, {"out": ["b", "c", "d"]}).run({"a": np.ones(4)}), "split(x: float64[4]) is not possible: 2 values for 3 names"),
     # compiled, exported, decomposed
-    (of_a_branch, "'mul_0' is computed in a branch: compiled programs fetch from the root", "repair: let cond return it"),
+    (of_a_branch, "'mul_0' is computed in a loop or branch, and fetched from there", "repair: return it from there"),
     (without_start_value, "the parameter 'w' has no value", "repair: give static.parameter an init"),
     (lambda: with_primitive(lambda x: x * 1.0, lambda program, y: static.decompose(program), lambda out_grad, x_shape: out_grad * x_shape[0], (-1,)), "a gradient rule computes with the shape of 'x', which has a size -1", "repair: declare the data with its full shape"),
     (lambda: static.export_onnx("program"), "export_onnx takes a Program, not str", "repair: static.export_onnx(program, path"),

@@ -552,9 +552,9 @@ COMPILED = [
     *bugs(
         "compiler.tracer",
         (
-            "constants say nothing about the order of a result",
-            "if isinstance(a, np.ndarray)] return _laid_out_like",
-            "if isinstance(a, np.ndarray)][:1]\n            return _laid_out_like",
+            "what a function gives is in C order",
+            "return np.empty_like(result)",
+            "return np.empty(result.shape, result.dtype)",
         ),
         (
             "what an index array takes out is in C order",

@@ -576,8 +576,6 @@ class Writer(Identifiers):
 
     def loop(self, loop: Loop) -> None:
         """``while`` and ``recurrent``, forwards and back."""
-        if loop.gathered:
-            raise Unsayable("values of every step are fetched; static_rnn stacks them")
         back, t = loop.op.type.endswith("_grad"), self.unique("step1")
         begins = []
         for start, begin, _, final in loop.carried:
