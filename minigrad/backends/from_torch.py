@@ -31,7 +31,6 @@ from ..static.program.variable import Variable
 
 _names = ConfigParser()
 _names.read(Path(__file__).with_name("aten.ini"), encoding="utf-8")
-_REDUCTIONS = ("none", "mean", "sum")
 _DROPS = "a probability: model.eval() turns it off"
 
 TABLE: dict[str, Callable[..., Any]] = {
@@ -74,7 +73,6 @@ TABLE |= {
     "sub": lambda x, y, *, alpha=1: mg.sub(x, _scaled(y, alpha)),
     "rsqrt": lambda x: mg.reciprocal(mg.sqrt(x)),
     "exp2": lambda x: mg.exp(x * math.log(2.0)),
-    "softplus": lambda x, beta=1, threshold=20: mg.softplus(x * beta) / beta,
     "leaky_relu": lambda x, slope=0.01: mg.leaky_relu(x, negative_slope=float(slope)),
     "clamp": lambda x, min=None, max=None: mg.clip(x, min=min, max=max),
     "hardtanh": lambda x, low=-1, high=1: mg.clip(x, min=float(low), max=float(high)),
@@ -102,7 +100,6 @@ TABLE |= {
     "full_like": lambda x, value, **how: np.full(x.shape, value, how.get("dtype") or x.dtype),
     "copy": lambda x, y, non_blocking=False: mg.broadcast_to(y, shape=tuple(x.shape)),
     "native_dropout": lambda x, p, train: (x, _lacks(p * train, _DROPS)),
-    "mse_loss": lambda x, y, reduction=1: mg.mse(x, y, reduction=_REDUCTIONS[reduction]),
 }
 
 
@@ -143,11 +140,6 @@ def max(x, dim=None, keepdim=False):
 def min(x, dim=None, keepdim=False):
     low = mg.min(x, axis=dim, keepdims=keepdim)
     return low if dim is None else (low, mg.argmin(x, axis=dim, keepdims=keepdim))
-
-
-@op
-def linalg_vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
-    return mg.norm(x, ord=ord, axis=_axes(dim), keepdims=keepdim)
 
 
 @op
@@ -325,17 +317,6 @@ def _native_batch_norm_legit_functional(x, weight, bias, mean, var, training, mo
 @op
 def _native_batch_norm_legit_no_training(x, weight, bias, mean, var, momentum, eps):
     return mg.batch_norm(x, weight, bias, mean, var, eps=eps), None, None
-
-
-# -- losses
-
-
-@op
-def cross_entropy_loss(x, target, weight=None, reduction=1, ignore_index=-100, smoothing=0.0):
-    if weight is not None or smoothing or ignore_index >= 0:
-        raise NotImplementedError("weight, label_smoothing or ignore_index")
-    axis = 1 if len(x.shape) > 1 else 0
-    return mg.cross_entropy(x, target, axis=axis, reduction=_REDUCTIONS[reduction])
 
 
 _RANDOM = {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby
@@ -14,7 +15,7 @@ from ..static.program.operator import Operator
 from ..static.program.program import Program
 from ..static.run.executor import Executor, not_set
 from ..static.run.limits import endless
-from .schedule import Array, Call, Schedule, arrays_in, changed_memory, is_elementwise
+from .schedule import Array, Call, Schedule, arrays_in
 
 #: the name of the block; no variable can have it
 STATE = "all state"
@@ -175,90 +176,46 @@ class Buffer:
 
     name: str
     like: np.ndarray[Any, Any]
+    start: int = 0  # what it is filled with before the first run
     holds: list[Array] = field(default_factory=list)
-    start: int | None = None  # of a slab: what it is filled with before the first run
 
 
 class Plan:
     """Where the values of the root live; values inside loops are made anew in every step.
 
     Liveness: a value's memory is free after the last call that reads it; the next value of its shape and dtype takes
-    it, an elementwise call in place.
+    it.
     """
 
     def __init__(self, schedule: Schedule) -> None:
         self.buffers: list[Buffer] = []
-        self.placed: set[Array] = set()  # Arrays that have a buffer
-        self.constant = _known_before(schedule.items)
-        self.live: dict[Array, Buffer] = {}  # a root Array → its buffer
-        free: dict[Any, list[Buffer]] = {}
+        live: dict[Array, Buffer] = {}
+        free: dict[Any, list[Buffer]] = defaultdict(list)
         read = [[r for a in item.touches() for r in a.roots] for item in schedule.items]
         last = {root: k for k, roots in enumerate(read) for root in roots}
         last |= {r: len(read) for a in schedule.fetched for r in a.roots}
         for k, item in enumerate(schedule.items):
-            ended = {root: None for root in read[k] if last[root] == k}  # in order
+            out: Any = item.out if isinstance(item, Call) else None
             if isinstance(item, Call) and item.kind == "slab":
-                self.place(item.out, self.new(item.out, int(item.function is np.ones)))
-            elif isinstance(item, Call) and self.wants_buffer(item):
-                buffer = self.in_place(item, ended)
-                if buffer is None:
-                    waiting = free.get(_kind(item.out))
-                    buffer = waiting.pop() if waiting else self.new(item.out)
-                self.place(item.out, buffer)
-                if item.out not in last:
-                    ended[item.out] = None
-            for root in ended:
-                over = self.live.pop(root, None)
-                if over is not None and over.start is None:
-                    free.setdefault(_kind(over), []).append(over)
-
-    def wants_buffer(self, call: Call) -> bool:
-        """Whether a call makes a value that memory can be kept for."""
-        out = call.out
-        if not isinstance(out, Array) or not out.is_root or out.like is None:
-            return False
-        if out in self.constant or call.into is not None:
-            return False
-        return call.kind == "fill" or (call.kind == "compute" and out.dtype.kind in "fiub")
-
-    def place(self, array: Array, buffer: Buffer) -> None:
-        """Let a value live in a buffer."""
-        buffer.holds.append(array)
-        self.placed.add(array)
-        self.live[array] = buffer
-
-    def new(self, array: Array, start: int | None = None) -> Buffer:
-        """A buffer for values like this one; a slab with its ``start``."""
-        name = f"b{len(self.buffers) + 1}" if start is None else array.name
-        self.buffers.append(Buffer(name, array.like, start=start))
-        return self.buffers[-1]
-
-    def in_place(self, call: Call, ended: Collection[Array]) -> Buffer | None:
-        """The buffer of an operand that nobody reads after this call."""
-        for array in arrays_in(call.args) if is_elementwise(call) else ():
-            buffer = self.live.get(array) if array in ended else None
-            if buffer is not None and _kind(buffer) == _kind(call.out):
-                return self.live.pop(array)
-        return None
+                buffer = Buffer(out.name, out.like, int(item.function is np.ones), [out])
+                self.buffers.append(buffer)
+            elif isinstance(item, Call) and wants_buffer(item):
+                waiting = free[out.shape, out.dtype]
+                if not waiting:
+                    waiting.append(Buffer(f"b{len(self.buffers) + 1}", out.like))
+                    self.buffers += waiting
+                live[out] = waiting.pop()
+                live[out].holds.append(out)
+            for root in dict.fromkeys([*read[k], *arrays_in([out])]):
+                if root in live and last.get(root, k) == k:
+                    free[root.shape, root.dtype].append(live.pop(root))
+        self.placed = {array for buffer in self.buffers for array in buffer.holds}
 
 
-def _kind(value: Array | Buffer) -> Any:
-    """What values must have in common to use the same memory."""
-    return value.like.shape, value.like.dtype, value.like.strides
-
-
-def _known_before(items: list[Any]) -> set[Array]:
-    """The filled Arrays that nobody changes, and of what follows from such: known before the first run."""
-    changed = changed_memory(items)
-    known: set[Array] = set()
-    for call in items:
-        if not isinstance(call, Call) or call.into is not None:
-            continue
-        outs, reads = arrays_in([call.out]), call.reads()
-        follows = call.kind in ("compute", "fresh", "view") and reads
-        filled = call.kind == "fill" and call.args[1] is not None
-        if (filled or (follows and known.issuperset(reads))) and changed.isdisjoint(
-            r for a in outs for r in a.roots
-        ):
-            known.update(outs)
-    return known
+def wants_buffer(call: Call) -> bool:
+    """Whether a call makes a value that memory can be kept for."""
+    out = call.out
+    if not isinstance(out, Array) or out.like is None or call.into is not None:
+        return False
+    numbers = call.kind == "fill" or (call.kind == "compute" and out.dtype.kind in "fiub")
+    return numbers and out.is_root and bool(out.like.flags.c_contiguous)

@@ -190,10 +190,22 @@ class Call:
 
 
 @dataclass(slots=True, eq=False)
-class Loop:
-    """``while``, ``recurrent`` and their grad ops: a body that is repeated."""
+class Control:
+    """Calls that an operator runs as often as it likes."""
 
     op: Operator
+
+    def touches(self) -> list[Array]:
+        """All Arrays it names, inside and outside."""
+        return arrays_in([getattr(self, each.name) for each in fields(self)])
+
+    reads = touches
+
+
+@dataclass(slots=True, eq=False)
+class Loop(Control):
+    """``while``, ``recurrent`` and their grad ops: a body that is repeated."""
+
     body: list[Any]
     test: list[Any] = field(default_factory=list)  # the calls that find out whether to go on
     go_on: Array | None = None
@@ -210,26 +222,17 @@ class Loop:
     #: the value of a step, the sum, what is like it
     totals: list[tuple[Array, Array, Array]] = field(default_factory=list)
 
-    def touches(self) -> list[Array]:
-        """Everything it names, inside and outside."""
-        return arrays_in([getattr(self, each.name) for each in fields(self)])
-
-    reads = touches
-
 
 @dataclass(slots=True, eq=False)
-class Branch:
+class Branch(Control):
     """``cond`` and its grad op: two bodies of which one runs."""
 
-    op: Operator
     pred: Array
     bodies: tuple[list[Any], list[Any]]
     results: list[tuple[Any, Any, Array]]  # value if true, value if false, result
     frames: Values | None = None
     saved: tuple[list[Any], list[Any]] = field(default_factory=lambda: ([], []))
     backward: bool = False
-
-    touches = reads = Loop.touches
 
 
 @dataclass(slots=True)
@@ -252,7 +255,7 @@ def arrays_in(value: Any) -> list[Array]:
     """The Arrays in nested lists, tuples, dicts and slices, and those that items name."""
     if isinstance(value, Array):
         return [value]
-    if isinstance(value, Call | Loop | Branch):
+    if isinstance(value, Call | Control):
         return value.touches()
     if isinstance(value, dict):
         value = value.values()
@@ -296,7 +299,7 @@ def substitute(item: Any, same: dict[Array, Array]) -> None:
         return array
 
     def changed(value: Any) -> Any:
-        if isinstance(value, Call | Loop | Branch):
+        if isinstance(value, Call | Control):
             substitute(value, same)
             return value
         if isinstance(value, list | tuple):

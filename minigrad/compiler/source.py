@@ -113,12 +113,7 @@ class Writer(Identifiers):
         if len(targets) > 1:
             self.before.append(comment("one memory, used in turn"))
         like, zeros = buffer.like, self.kernel("zeros", aligned_zeros)
-        order = sorted(range(like.ndim), key=lambda k: -like.strides[k])
-        turned = not like.flags.c_contiguous
-        shape = tuple(like.shape[k] for k in order) if turned else like.shape
-        memory = f"{zeros}({self.value(shape)}, {like.dtype.name!r})"
-        if turned:
-            memory = f"np.transpose({memory}, {self.value(tuple(np.argsort(order).tolist()))})"
+        memory = f"{zeros}({self.value(like.shape)}, {like.dtype.name!r})"
         self.before.append(f"{' = '.join(targets.values())} = {memory}")
         if buffer.start:
             self.before.append(f"{next(iter(targets.values()))}.fill({buffer.start})")
@@ -159,16 +154,12 @@ class Writer(Identifiers):
         return out
 
     def hoisted(self, call: Call) -> bool:
-        """Views of memory that stays, and arrays of one value, are made once, before the first run."""
-        if call.kind == "slab":
-            return True
-        out = call.out
-        fixed = call.kind == "view" and self.fixed.issuperset(call.reads())
-        if isinstance(out, Array) and (fixed or out in self.plan.constant):
+        """Memory, and views of what stays, are made once, before the first run."""
+        hoisted = call.kind == "view" and self.fixed.issuperset(call.reads())
+        if hoisted:
             self.before += self.call(call)
-            self.fixed.add(out)
-            return True
-        return False
+            self.fixed.add(call.out)
+        return hoisted or call.kind == "slab"
 
     def item(self, item: Any) -> list[str]:
         """The lines of one item."""

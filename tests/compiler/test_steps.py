@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from functools import partial
 from itertools import pairwise
@@ -108,15 +109,15 @@ def is_view(value):
 @pytest.mark.parametrize(
     ("build", "exact", "calls", "arrays"),
     [
-        (W1s, True, 30, 1),
-        (W1s, False, 27, 1),
-        (W1, True, 44, 3),
-        (W1, False, 41, 3),
-        (convolutions, True, 110, 3),
-        (elman, True, 771, 3),
-        (elman, False, 435, 3),
-        (lstm, True, 2773, 3),
-        (lstm, False, 2385, 3),  # 1379 with the gates of a cell as one tanh, which bought 6-9 %
+        (W1s, True, 32, 1),
+        (W1s, False, 29, 1),
+        (W1, True, 46, 3),
+        (W1, False, 43, 3),
+        (convolutions, True, 112, 3),
+        (elman, True, 773, 3),
+        (elman, False, 437, 3),
+        (lstm, True, 2775, 3),
+        (lstm, False, 2387, 3),  # 1379 with the gates of a cell as one tanh, which bought 6-9 %
     ],
     ids=[
         "W1s",
@@ -219,7 +220,8 @@ def test_plain_descent_on_all_parameters_is_one_change():
     step = trained(W1s)
     after = lines_that_change(step)[1]
     statements = [s.strip() for s in after.splitlines()[1:] if s.strip() and s.strip()[0] != "#"]
-    assert statements == ["np.subtract(all_sgd, gradients, all_sgd)"]
+    (statement,) = statements
+    assert re.fullmatch(r"np\.subtract\(all_sgd, \w+, all_sgd\)", statement)
 
 
 @pytest.mark.parametrize("border", [0.0, 1.0, 2.0])

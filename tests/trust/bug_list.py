@@ -544,9 +544,9 @@ COMPILED = [
     *bugs(
         "compiler.memory",
         (
-            "what is filled once and changed later is taken for a constant",
-            "changed = changed_memory(items)\n    known: set[Array] = set()",
-            "changed: set[Array] = set()\n    known: set[Array] = set()",
+            "the memory of what is fetched is given to others",
+            "last |= {r: len(read) for a in schedule.fetched for r in a.roots}",
+            "last |= {}",
         ),
     ),
     *bugs(

@@ -39,7 +39,7 @@ def _drop_copies(
     for item in items:
         for body in bodies(item):
             _drop_copies(body, item, changed, same)
-        source = _copied(item, makers, changed, same) if isinstance(item, Call) else None
+        source = _copied(item, same) if isinstance(item, Call) else None
         if source is None or not changed.isdisjoint((*source.roots, *item.out.roots)):
             continue
         stays = item.out in leaves and source not in makers
@@ -51,29 +51,12 @@ def _drop_copies(
     items[:] = [item for item in items if item not in copies]
 
 
-def _copied(
-    call: Call, makers: dict[Array, Call], changed: set[Array], same: dict[Array, Array]
-) -> Array | None:
-    """What a call only copies: ``np.positive(x)``, or ``np.multiply(x, ones)``."""
-    if call.into is not None or call.function not in (np.positive, np.multiply):
+def _copied(call: Call, same: dict[Array, Array]) -> Array | None:
+    """The Array that a call only copies: ``np.positive(x)``."""
+    if call.function is not np.positive or call.into is not None:
         return None
-    sources = [current(a, same) for a in call.args if isinstance(a, Array)]
-    if call.function is np.multiply:
-        others = [a for a in sources if not _is_one(makers.get(a), changed)]
-        sources = others if len(sources) == len(others) + 1 == 2 else []
-    like = [
-        a
-        for a in sources
-        if a.like is not None and (a.shape, a.dtype) == (call.out.shape, call.out.dtype)
-    ]
-    return like[0] if like else None
-
-
-def _is_one(maker: Call | None, changed: set[Array]) -> bool:
-    """Whether an Array is filled with ones, and no border of ones around something."""
-    if maker is None or maker.kind != "fill" or maker.args[1] != 1:
-        return False
-    return changed.isdisjoint(maker.out.roots)
+    source = current(call.args[0], same)
+    return source if (source.shape, source.dtype) == (call.out.shape, call.out.dtype) else None
 
 
 def _drop_unread(schedule: Schedule) -> None:
