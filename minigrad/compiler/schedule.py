@@ -90,21 +90,9 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         """A view in another shape, or a copy where there is none."""
         return np.reshape(self, shape[0] if len(shape) == 1 else shape)
 
-    def min(self, axis: Any = None) -> Any:
-        """``np.minimum.reduce``."""
-        return np.minimum.reduce(self, axis=axis)
-
-    def max(self, axis: Any = None) -> Any:
-        """``np.maximum.reduce``."""
-        return np.maximum.reduce(self, axis=axis)
-
     def dot(self, other: Any) -> Any:
         """``np.dot``."""
         return np.dot(self, other)
-
-    def transpose(self, *axes: Any) -> Any:
-        """The axes in another order."""
-        return np.transpose(self, (axes[0] if len(axes) == 1 else axes) or None)
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         """In another dtype."""

@@ -33,8 +33,6 @@ _VIEWS = {
     np.diagonal, np.ravel,
 }  # fmt: skip
 _JOINS = {np.concatenate, np.stack}
-_WRITES = {np.put_along_axis, np.copyto}
-_UNDECIDED = {np.any, np.all, np.nonzero, np.unique, np.array_equal, np.allclose}
 
 
 def is_users(primitive: Any, args: tuple[Any, ...]) -> bool:
@@ -133,15 +131,13 @@ class Recorder:
             return self.ufunc(np.matmul, "__call__", args, kwargs)
         if function in _FACTS:
             return _FACTS[function](*args, **kwargs)
-        if function in _UNDECIDED:
-            raise Unrecordable("a decision on values")
         if function in _FILLS:
             return self.fill(args[0].shape, _FILLS[function], kwargs.get("dtype") or args[0].dtype)
         if function is np.split:
             return self.split(*args, **kwargs)
         if function in _VIEWS:
             return self._view(function, args, kwargs)
-        if function in _WRITES:
+        if function is np.copyto:
             return self.add("write", function, args, None, kwargs)
         like = _tried(function, args, kwargs)
         kind = "compute" if function in _JOINS or function is np.dot else "fresh"
@@ -245,7 +241,7 @@ class Recorder:
         return out
 
 
-_FILLS: dict[Any, Any] = {np.zeros_like: 0, np.ones_like: 1, np.empty_like: None}
+_FILLS: dict[Any, Any] = {np.zeros_like: 0, np.ones_like: 1}
 
 
 def _tried(function: Any, args: Any, kwargs: Any) -> np.ndarray[Any, Any]:
