@@ -54,7 +54,6 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
     dtype = property(lambda self: self.like.dtype)
     ndim = property(lambda self: self.like.ndim)
     size = property(lambda self: self.like.size)
-    strides = property(lambda self: self.like.strides)  # what comes from outside is contiguous
     T = property(lambda self: self.recorder.call(np.transpose, (self,), {}))
 
     @property
@@ -131,7 +130,7 @@ _SPELLINGS: dict[Any, str] = {
     operator.getitem: "[]",
     operator.setitem: "[]=",
     np.ndarray.astype: ".astype",
-    np.lib.stride_tricks.as_strided: "np.lib.stride_tricks.as_strided",
+    np.lib.stride_tricks.sliding_window_view: "np.lib.stride_tricks.sliding_window_view",
 }
 
 

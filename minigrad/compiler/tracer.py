@@ -12,7 +12,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FunctionType, SimpleNamespace
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ _FACTS: dict[Any, Callable[..., Any]] = {
 }
 _VIEWS = {
     np.reshape, np.transpose, np.swapaxes, np.expand_dims, np.squeeze, np.broadcast_to, np.moveaxis, np.flip,
-    np.diagonal, np.ravel,
+    np.diagonal, np.ravel, np.lib.stride_tricks.sliding_window_view,
 }  # fmt: skip
 _JOINS = {np.concatenate, np.stack}
 
@@ -109,7 +109,9 @@ class Recorder:
             return self.add("compute", function, args, Array(self, like), kwargs)
         if not isinstance(out, Array) or (out.shape, out.dtype) != (like.shape, like.dtype):
             raise Unrecordable("a result of another shape or dtype")
-        plain = method == "__call__" and ufunc.signature is None and out.strides == like.strides
+        plain = (
+            method == "__call__" and ufunc.signature is None and out.like.strides == like.strides
+        )
         if plain and self._may_be_new(out):
             before = Array(self, out.like, out.name)  # what had the name until now
             for call in self.calls[self.start :]:
@@ -181,13 +183,6 @@ class Recorder:
         if not isinstance(view, np.ndarray):
             index = (*index, ...) if isinstance(index, tuple) else (index, ...)
         return self._view(operator.getitem, (source, index), {})
-
-    def strided(self, source: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-        """``as_strided``, of memory whose strides are known now."""
-        as_strided = np.lib.stride_tricks.as_strided
-        windows = as_strided(source.like, shape, strides, writeable=False)
-        out = Array(self, windows, roots=source.roots)
-        return self.add("view", as_strided, (source, shape, strides), out)
 
     def setitem(self, target: Array, index: Any, value: Any) -> None:
         """``target[index] = value``."""
@@ -279,22 +274,11 @@ def _is_looked_up(index: Any) -> bool:
     return bool(arrays_in(index)) or any(isinstance(p, np.ndarray | list) for p in parts)
 
 
-class _StrideTricks:
-    """``np.lib.stride_tricks``, as far as kernels use it."""
-
-    @staticmethod
-    def as_strided(x: Any, shape: Any = None, strides: Any = None, writeable: bool = True) -> Any:
-        if not isinstance(x, Array):
-            return np.lib.stride_tricks.as_strided(x, shape, strides, writeable=writeable)
-        return x.recorder.strided(x, tuple(shape), tuple(strides))
-
-
 class _RecordingNumPy:
     """NumPy, with constructors that know Arrays."""
 
     def __init__(self, recorder: Any) -> None:
         self._recorder = recorder
-        self.lib = SimpleNamespace(stride_tricks=_StrideTricks)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)

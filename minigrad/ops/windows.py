@@ -62,12 +62,10 @@ def columns_of(x, kernel, stride, padding, dilation):
     """All windows, [batch, channels, window height, window width, rows, cols]; their number."""
     rows, cols = output_size(x.shape[2:], kernel, stride, padding, dilation)
     x = padded(x, padding)
-    n, c, h, w = x.strides
-    strides = (n, c, h * dilation[0], w * dilation[1], h * stride[0], w * stride[1])
-    windows = np.lib.stride_tricks.as_strided(
-        x, (*x.shape[:2], *kernel, rows, cols), strides, writeable=False
-    )
-    return windows, (rows, cols)
+    size = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
+    windows = np.lib.stride_tricks.sliding_window_view(x, size, (2, 3))
+    windows = windows[:, :, :: stride[0], :: stride[1], :: dilation[0], :: dilation[1]]
+    return np.transpose(windows, (0, 1, 4, 5, 2, 3)), (rows, cols)
 
 
 def add_columns(columns, shape, stride, padding, dilation):

@@ -358,12 +358,7 @@ class Writer(Identifiers):
 
     def view(self, call: Call) -> None:
         """Other elements of the same memory; a copy where there is no such view."""
-        source, like = self.place(call.args[0]), call.args[0].like
-        strided = call.function is np.lib.stride_tricks.as_strided
-        if strided and like.strides != source.view.strides:
-            laid_out = self.member(like)
-            self.copy(laid_out, source)
-            source = laid_out
+        source = self.place(call.args[0])
         view = call.function(source.view, *call.args[1:], **call.kwargs)
         if np.may_share_memory(view, source.view) or not view.size:
             self.places[call.out] = source.shown(view)
