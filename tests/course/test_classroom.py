@@ -199,6 +199,9 @@ needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="n
 SLEEPS = "986.543"
 
 
+once = pytest.mark.xdist_group("a class")  # its notebooks are executed once
+
+
 @pytest.fixture(scope="module")
 def examined(tmp_path_factory):
     """A class in which many do what they should not: marks, notes, and what was and is in the files."""
@@ -235,6 +238,7 @@ def examined(tmp_path_factory):
     return marks, notes, before, (step.read_text(), handed.read_bytes())
 
 
+@once
 def test_who_does_nothing_wrong_passes_whatever_the_others_do(examined):
     marks, notes, *_ = examined
     assert marks["zoe"] == ["✓", "✓"]  # from Windows, with a mark at the beginning
@@ -242,12 +246,14 @@ def test_who_does_nothing_wrong_passes_whatever_the_others_do(examined):
     assert not any("a_vandal" in note or "zoe," in note for note in notes)
 
 
+@once
 def test_what_a_notebook_changes_outside_is_put_back_and_said(examined):
     _, notes, before, after = examined
     assert after == before
     assert sum("and is put back" in note for note in notes) == 2
 
 
+@once
 @needs_proc
 def test_a_notebook_leaves_no_process_behind_and_may_start_some_but_not_many(examined):
     marks, notes, *_ = examined
@@ -257,6 +263,7 @@ def test_a_notebook_leaves_no_process_behind_and_may_start_some_but_not_many(exa
     assert not running(SLEEPS)
 
 
+@once
 def test_what_is_printed_has_a_limit_and_does_nothing_to_a_terminal(examined):
     marks, notes, *_ = examined
     assert {"loud", "�[31mred"} <= set(marks)
@@ -265,6 +272,7 @@ def test_what_is_printed_has_a_limit_and_does_nothing_to_a_terminal(examined):
     assert not any("\x1b" in note for note in notes)
 
 
+@once
 def test_a_notebook_that_ends_its_own_examiner_is_said(examined):
     marks, notes, *_ = examined
     assert marks["killer"] == ["·", "·"]
