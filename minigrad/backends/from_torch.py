@@ -130,16 +130,15 @@ def var(x, dim=None, *, correction=1, keepdim=False):
     return mg.var(x, axis=_axes(dim), correction=degrees, keepdims=keepdim)
 
 
-@op
-def max(x, dim=None, keepdim=False):
-    top = mg.max(x, axis=dim, keepdims=keepdim)
-    return top if dim is None else (top, mg.argmax(x, axis=dim, keepdims=keepdim))
+def _extreme(value: Callable[..., Any], place: Callable[..., Any]) -> Callable[..., Any]:
+    def both(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+        out = value(x, axis=dim, keepdims=keepdim)
+        return out if dim is None else (out, place(x, axis=dim, keepdims=keepdim))
+
+    return both
 
 
-@op
-def min(x, dim=None, keepdim=False):
-    low = mg.min(x, axis=dim, keepdims=keepdim)
-    return low if dim is None else (low, mg.argmin(x, axis=dim, keepdims=keepdim))
+TABLE |= {"max": _extreme(mg.max, mg.argmax), "min": _extreme(mg.min, mg.argmin)}
 
 
 @op

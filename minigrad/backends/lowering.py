@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..compiler.memory import start_memory
-from ..compiler.program_passes import climb, limited_depth
-from ..errors import ProgramError, describe, did_you_mean, refusal, user_line
+from ..compiler.program_passes import check_program, climb, limited_depth
+from ..errors import ProgramError, did_you_mean, refusal, user_line
 from ..static.program.operator import names_of
 from ..static.program.program import Program
 from ..static.run.executor import fed_shapes
@@ -78,9 +78,7 @@ def to_c(
     >>> [line.strip() for line in static.to_c(prog, fetch=y).splitlines()][-4:-2]
     ['for (int i = 0; i < 3; i++)', 's->mul_0[i] = f->x[i] * 2.0;']
     """
-    if not isinstance(program, Program):
-        what = f"to_c takes a Program, not {describe(program)}"
-        raise refusal(what, "static.to_c(program, fetch=[…])", ProgramError)
+    check_program(program, "to_c", "program, fetch=[…]")
     shapes, fetch = fed_shapes(program, feed), names_of(program, fetch, "fetch")
     if open_sizes := [name for name, shape in shapes.items() if -1 in shape]:
         what = f"the size of {open_sizes[0]!r} is open: C is written for known sizes"
@@ -115,9 +113,7 @@ def export_onnx(
     ...     model = static.export_onnx(prog, feed={"x": (3, 2)}, fetch=[loss, "w@GRAD"])
     ...     assert [v.name for v in model.graph.output] == [loss.name, "w@GRAD"]
     """
-    if not isinstance(program, Program):
-        what = f"export_onnx takes a Program, not {describe(program)}"
-        raise refusal(what, "static.export_onnx(program, path, fetch=[…])", ProgramError)
+    check_program(program, "export_onnx", "program, path, fetch=[…]")
     needs("onnx", "onnx", "export_onnx")
     from .onnx_model import onnx_model, write_model
 

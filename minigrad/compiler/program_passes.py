@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from ..errors import ProgramError, user_line
+from ..errors import ProgramError, describe, refusal, user_line
 from ..grad_names import GRAD
 from ..static.backward.grad_ops import written_out
 from ..static.program.block import Block
@@ -380,6 +380,13 @@ def climb(
     yield (program := dead_code(program, fetch))
     if not exact:
         yield batch_products(program)
+
+
+def check_program(program: Any, function: str, arguments: str) -> None:
+    """Errors: `ProgramError` if this is no Program; ``arguments`` are those of the right call."""
+    if not isinstance(program, Program):
+        what = f"{function} takes a Program, not {describe(program)}"
+        raise refusal(what, f"static.{function}({arguments})", ProgramError)
 
 
 @contextmanager

@@ -12,7 +12,6 @@ Comments say which operator a call belongs to.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,7 +21,7 @@ from ..grad_names import SCOPES
 from ..static.program.operator import Operator
 from ..static.run.limits import STEP_LIMIT
 from .memory import Buffer, Plan, aligned_zeros, refusal, too_many_steps
-from .schedule import Array, Branch, Call, Loop, Schedule, leaving
+from .schedule import Array, Branch, Call, Loop, Schedule
 from .syntax import Identifiers, Line, clean, comment, indented, is_comment, listed
 
 _BY_NAME = (np.maximum, np.minimum)  # NumPy wants their ``out=`` by name
@@ -272,7 +271,9 @@ class Writer(Identifiers):
             body = [*self.statements(item.test), stop, *indented(["break"])]
         body += self.statements(item.body)
         self.op = None
-        body += self.adding_up(item)
+        for value, total, _ in item.totals:
+            t, v = self.name(total), self.name(value)
+            body.append(f"{t} = {v} if {t} is None else np.add({t}, {v})")
         for (value, _), (_, target) in zip(item.stacked, stacks, strict=True):
             body.append(f"{target}.append({self.name(value)})")
         if frames:
@@ -288,18 +289,6 @@ class Writer(Identifiers):
             lines += [f"if {self.name(total)} is None:", *indented([zeros])]
         for (value, _), (stack, target) in zip(item.stacked, stacks, strict=True):
             lines.append(self.stacked(value, stack, target, backward))
-        return lines
-
-    def adding_up(self, item: Loop) -> list[str]:
-        """What a step adds to each total: in place, unless the first summand is used elsewhere, too."""
-        fresh = {c.out for c in item.body if isinstance(c, Call) and c.kind == "compute"}
-        left = Counter(r for a in leaving(item) for r in a.roots)
-        lines = []
-        for value, total, _ in item.totals:
-            own = value.is_root and left[value] == 1 and value.ndim > 0 and value in fresh
-            t, v = self.name(total), self.name(value)
-            more = f"np.add({t}, {v}, {t})" if own else f"np.add({t}, {v})"
-            lines.append(f"{t} = {v} if {t} is None else {more}")
         return lines
 
     def header(self, item: Loop, backward: bool) -> str:

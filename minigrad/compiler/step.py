@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..atomic import gc_paused
-from ..errors import MinigradError, ProgramError, describe, did_you_mean, refusal, user_line
+from ..errors import MinigradError, ProgramError, did_you_mean, user_line
 from ..ops.shape import Shape
 from ..static.program.operator import names_of
 from ..static.program.program import Program
@@ -36,7 +36,7 @@ from .passes.bias import fold_bias
 from .passes.dce import drop_unneeded
 from .passes.double_buffer import double_buffer
 from .passes.in_place import make_in_place
-from .program_passes import climb, limited_depth
+from .program_passes import check_program, climb, limited_depth
 from .schedule import Schedule
 from .source import Writer
 
@@ -73,10 +73,8 @@ def compile(
     >>> step(x=np.ones(3))
     array(6.)
     """
-    if not isinstance(program, Program):
-        source = "mg.trace(function, example)" if callable(program) else "program, feed, fetch"
-        what = f"compile takes a Program, not {describe(program)}"
-        raise refusal(what, f"static.compile({source})", ProgramError)
+    made = "mg.trace(function, example)" if callable(program) else "program, feed, fetch"
+    check_program(program, "compile", made)
     if backend != "numpy":
         from ..backends.lowering import on_backend
 
