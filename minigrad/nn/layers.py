@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar, dataclass_transform
 
 import numpy as np
 
@@ -46,25 +47,27 @@ class Linear(Module):
         return ops.linear(x, self.weight, self.bias)
 
 
+@dataclass_transform(eq_default=False)
 class FunctionLayer(Module):
-    """A function of `ops` as a module; it is called with the attributes that ``options`` names."""
+    """A function of `ops` as a module: what a class declares, its constructor and the function take by name."""
 
-    function: Callable[..., Any]
-    options: tuple[str, ...] = ()
+    function: ClassVar[Callable[..., Any]]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        dataclass(cls, repr=False, eq=False)
+        super().__init_subclass__(**options)
 
     def forward(self, x: Any) -> Any:
         """The function of ``x``."""
-        return self.function(x, **self._options())
-
-    def _options(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.options}
+        return self.function(x, **{name: getattr(self, name) for name in self.__match_args__})
 
 
-class Filters(FunctionLayer):
+class Filters(Module):
     """What both convolutions share: ``weight``, filters over some channels each, and a bias for each filter."""
 
-    transposed = False
+    function: Callable[..., Any]
     options: tuple[str, ...] = ("stride", "padding", "dilation", "groups")
+    transposed = False
 
     def __init__(
         self,
@@ -101,7 +104,8 @@ class Filters(FunctionLayer):
 
     def forward(self, x: Any) -> Any:
         """[batch, filters, height, width]; the last two as stride and padding say."""
-        return self.function(x, self.weight, self.bias, **self._options())
+        options = {name: getattr(self, name) for name in self.options}
+        return self.function(x, self.weight, self.bias, **options)
 
 
 class Conv2d(Filters):
@@ -151,10 +155,9 @@ class ConvTranspose2d(Filters):
 class Pool(FunctionLayer):
     """What both kinds of pooling share: how large windows are, how far they move, the border."""
 
-    options = ("kernel_size", "stride", "padding")
-
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
-        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
+    kernel_size: Any
+    stride: Any = None
+    padding: Any = 0
 
 
 class MaxPool2d(Pool):
@@ -324,10 +327,7 @@ class LeakyReLU(FunctionLayer):
     """
 
     function = staticmethod(ops.leaky_relu)
-    options = ("negative_slope",)
-
-    def __init__(self, negative_slope: float = 0.01) -> None:
-        self.negative_slope = negative_slope
+    negative_slope: float = 0.01
 
 
 class ELU(FunctionLayer):
@@ -339,10 +339,7 @@ class ELU(FunctionLayer):
     """
 
     function = staticmethod(ops.elu)
-    options = ("alpha",)
-
-    def __init__(self, alpha: float = 1.0) -> None:
-        self.alpha = alpha
+    alpha: float = 1.0
 
 
 class GELU(FunctionLayer):
@@ -409,10 +406,7 @@ class Softmax(FunctionLayer):
     """
 
     function = staticmethod(ops.softmax)
-    options = ("axis",)
-
-    def __init__(self, axis: int = -1) -> None:
-        self.axis = axis
+    axis: int = -1
 
 
 class LogSoftmax(FunctionLayer):
@@ -424,10 +418,7 @@ class LogSoftmax(FunctionLayer):
     """
 
     function = staticmethod(ops.log_softmax)
-    options = ("axis",)
-
-    def __init__(self, axis: int = -1) -> None:
-        self.axis = axis
+    axis: int = -1
 
 
 # -- layers that normalise: over a batch, or over every example for itself -----------------
