@@ -15,8 +15,6 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from .graph.format import shorten, visible
 from .graph.graph import CARRIES, Edge, Graph, Links, Node, called, ends_at_leaf, is_op
 
@@ -128,31 +126,28 @@ def _runs_by_region(graph: Graph, side: str) -> list[list[Node]]:
 
 def _repeats(ops: list[Node]) -> list[Segment]:
     """The tandem repeats in a sequence of operations: at each place the period that covers most."""
-    covers = _covered([n.name for n in ops])
-    repeats, at = [], 0
+    names, repeats, at = [n.name for n in ops], [], 0
     while at < len(ops):
-        covered, period = covers[at]
+        longest = min(_LONGEST_PERIOD, (len(ops) - at) // _FEWEST_REPEATS)
+        again = [
+            p for p in range(1, longest + 1) if names[at] == names[at + p] == names[at + 2 * p]
+        ]
+        covers = {p: _covered(names, at, p) for p in again}
+        period = max(covers, key=covers.__getitem__, default=0)
+        covered = covers.get(period, 0)
         if covered:
-            repeats.append(Segment(ops[at : at + covered], period=period))
+            repeats.append(Segment(ops[at : at + covered], period))
         at += covered or 1
     return repeats
 
 
-def _covered(names: list[str]) -> list[tuple[int, int]]:
-    """For every place: how many operations a repeat that starts there covers, and its period."""
-    codes: dict[str, int] = {}
-    row = np.array([codes.setdefault(name, len(codes)) for name in names])
-    covered, best = np.zeros(len(row), int), np.ones(len(row), int)
-    for period in range(1, min(_LONGEST_PERIOD, len(row) // 2) + 1):
-        same = row[:-period] == row[period:]
-        places = np.arange(len(same))
-        breaks = np.where(same, len(same), places)
-        run = np.minimum.accumulate(breaks[::-1])[::-1] - places
-        times = run // period + 1
-        wider = (times >= _FEWEST_REPEATS) & (times * period > covered[: len(same)])
-        covered[: len(same)][wider] = (times * period)[wider]
-        best[: len(same)][wider] = period
-    return list(zip(covered.tolist(), best.tolist(), strict=True))
+def _covered(names: list[str], at: int, period: int) -> int:
+    """How many operations a repeat of some period covers that starts at a place; 0 if there is none."""
+    end = at
+    while end + period < len(names) and names[end] == names[end + period]:
+        end += 1
+    times = (end - at) // period + 1
+    return times * period if times >= _FEWEST_REPEATS else 0
 
 
 def mirrored(graph: Graph, segment: Segment) -> list[Segment]:
@@ -524,7 +519,8 @@ class View:
     """
 
     def __init__(self, whole: Graph, detail: str = "auto", expand: Iterable[str] = ()) -> None:
-        self.whole, self.detail, self.most = whole, detail, FULL
+        self.whole = self.graph = whole
+        self.detail, self.most = detail, FULL
         self.openings = [Opening(frozenset(expand))] if expand else []
         self.opened = False
         self._foldings: dict[int, Folding | None] = {}  # by what ``most`` was
