@@ -16,12 +16,12 @@ from ..graph.format import visible
 from ..graph.graph import Graph
 from ..graph.style import ACTIVE_FILLS, ACTIVE_WIDTH, GREY, NODE_STYLES, node_style
 from .dot import node_classes, side_class
+from .rank import leader
 from .words import describe, describe_edge, describe_node
 
 SVG = "http://www.w3.org/2000/svg"
-TAGS = {
-    f"{{{SVG}}}{name}" for name in ("svg", "g", "polygon", "polyline", "path", "ellipse", "text")
-}
+_SPACE = f"{{{SVG}}}"  # stands before the name of every element
+TAGS = {_SPACE + name for name in ("svg", "g", "polygon", "polyline", "path", "ellipse", "text")}
 ATTRIBUTES = frozenset([
     "id", "class", "transform", "fill", "stroke", "stroke-width", "stroke-dasharray",
     "points", "d", "cx", "cy", "rx", "ry", "x", "y", "text-anchor", "font-family",
@@ -75,14 +75,14 @@ def _fit(root: ET.Element) -> None:
 def _name_parts(graph: Graph, root: ET.Element, prefix: str) -> None:
     """Give every node, line and frame its id, its classes and its words."""
     lines = {(e.tail, e.head, e.kind): e for e in graph.edges}
-    for part in list(root.iter(f"{{{SVG}}}g")):
+    for part in list(root.iter(_SPACE + "g")):
         classes = part.get("class", "").split()
         name, words = part.attrib.pop("id", ""), None
         if name in graph.nodes or name in graph.regions:
             part.set("id", f"{prefix}-{name}")
         if name in graph.nodes:
             node = graph.nodes[name]
-            twin = [f"t{_pair(node.id, node.twin)}"] if node.twin else []
+            twin = [f"t{leader(graph, name)}"] if node.twin else []
             part.set("class", " ".join(["node", *node_classes(node), *twin]))
             if "paths" in node.data:  # the browser follows them
                 part.set("data-paths", json.dumps(node.data["paths"]))
@@ -96,17 +96,8 @@ def _name_parts(graph: Graph, root: ET.Element, prefix: str) -> None:
             part.insert(0, _element("title", words))
 
 
-def _by_number(name: str) -> tuple[int, str]:
-    return len(name), name
-
-
-def _pair(one: str, other: str) -> str:
-    """One word for a pair of twins, the same from both sides."""
-    return min(one, other, key=_by_number)
-
-
 def _element(tag: str, text: str, **attributes: str) -> ET.Element:
-    element = ET.Element(f"{{{SVG}}}{tag}", attributes)
+    element = ET.Element(_SPACE + tag, attributes)
     element.text = text
     return element
 
@@ -128,15 +119,12 @@ def style_sheet(graph: Graph, prefix: str, width: float = 0.0) -> str:
     """Twins that light up together, and the look of pending and active nodes; every rule is bound
     to this picture. A page narrower than ``width`` pixels scrolls.
     """
-    pairs = {_pair(n.id, n.twin) for n in graph if n.twin}
+    twins = dict.fromkeys(leader(graph, n.id) for n in graph if n.twin)
     shapes = ":is(polygon,ellipse,path,polyline)"
     rules = [
         f"#{prefix}{{max-width:max(100%,{width:.0f}px);height:auto}}",
         f"#{prefix} .node:hover>{shapes}{{stroke-width:4}}",
-        *(
-            f"#{prefix}:has(.t{p}:hover) .t{p}>{shapes}{{stroke-width:4}}"
-            for p in sorted(pairs, key=_by_number)
-        ),
+        *(f"#{prefix}:has(.t{t}:hover) .t{t}>{shapes}{{stroke-width:4}}" for t in twins),
         f"#{prefix} .pending>{shapes}:not([stroke=none]){{stroke:{GREY};stroke-dasharray:1.5,3}}",
         f"#{prefix} .pending>{shapes}:not([fill=none]){{fill:{NODE_STYLES['data'].fill}}}",
         f"#{prefix} .active>{shapes}{{stroke-width:{ACTIVE_WIDTH}}}",
@@ -154,12 +142,12 @@ def style_sheet(graph: Graph, prefix: str, width: float = 0.0) -> str:
 
 def clear_titles(root: ET.Element) -> None:
     """Put the titles of frames before the lines, with a rim in the colour of their frame."""
-    sheet = root.find(f"{{{SVG}}}g")
-    for frame in list(root.iter(f"{{{SVG}}}g")):
-        shape = frame.find(f"{{{SVG}}}path")
+    sheet = root.find(_SPACE + "g")
+    for frame in list(root.iter(_SPACE + "g")):
+        shape = frame.find(_SPACE + "path")
         if sheet is None or shape is None or "cluster" not in frame.get("class", "").split():
             continue
-        for row in frame.findall(f"{{{SVG}}}text"):
+        for row in frame.findall(_SPACE + "text"):
             frame.remove(row)
             row.set("stroke", shape.get("fill", "none"))
             row.set("stroke-width", "6")
