@@ -733,7 +733,7 @@ def function(name: str, body: list[str]) -> str:
 
 def padded(array: Any) -> int:
     """The bytes of an array as a member, so that every member begins at a multiple of 64."""
-    return max(math.ceil(array.nbytes / 64), 1) * 64
+    return max(-(-int(array.nbytes) // 64), 1) * 64
 
 
 def declared(member: Place) -> str:

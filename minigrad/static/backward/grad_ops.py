@@ -289,12 +289,12 @@ def expand_grad_op(
 def without_unread(
     block: Block, ops: list[Operator], wanted: set[str], grads: GradNames
 ) -> list[Operator]:
-    """The operators without those, of grad ops written out, whose results nobody reads; and without their sums."""
+    """The operators without those, of grad ops written out, whose results nobody reads; and without what adds them up."""
     if not any(op.copy_of for op in ops):
         return ops
 
     def stays(op: Operator, used: bool) -> bool:
-        own = op.copy_of is None and op.type not in ("sum", "fill_zeros_like")
+        own = op.copy_of is None and op.forward_op is not None  # no sum, and no zeros
         return used or own or bool(op.sub_blocks)
 
     needed = needed_ops(ops, [grads[n] for n in wanted], stays)
