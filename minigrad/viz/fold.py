@@ -518,6 +518,8 @@ class View:
     (2, 'Opened 600 × (sin) into 10 parts.', 11)
     """
 
+    graph: Graph
+
     def __init__(self, whole: Graph, detail: str = "auto", expand: Iterable[str] = ()) -> None:
         self.whole = self.graph = whole
         self.detail, self.most = detail, FULL
