@@ -56,12 +56,12 @@ def plant(program: Any, feed: Mapping[str, Any], wanted: Sequence[str], seed: in
     random.Random(seed).shuffle(candidates)
     for number, inputs, attrs, story in candidates:
         op = program.global_block().ops[number]
-        before = op.inputs, op.attrs, op.reads
-        op.inputs, op.attrs, op.reads = inputs, attrs, _reads(op, inputs)
+        before = op.inputs, op.attrs
+        op.inputs, op.attrs = inputs, attrs
         program.changed()
         if any(map(differ, right, gradients(program, feed, wanted))):
             return Hunt(program, number, story)
-        op.inputs, op.attrs, op.reads = before
+        op.inputs, op.attrs = before
         program.changed()
     raise ValueError(
         "no bug can be hidden here: give a program with a backward part, and the "
@@ -103,15 +103,3 @@ def bugs(block: Any) -> Iterator[Bug]:
                     if other != names[0] and block.var(other).shape == shape:
                         story = f"it reads {other} where {names[0]} belongs."
                         yield number, {**op.inputs, slot: [other]}, op.attrs, story
-
-
-def _reads(op: Any, inputs: Mapping[str, Sequence[str]]) -> tuple[str, ...] | None:
-    """The names whose values an operator needs when it gets these inputs: pictures show them."""
-    if op.reads is None:
-        return None
-    reads: dict[str, None] = {}
-    for slot, names in op.inputs.items():
-        for name, new in zip(names, inputs[slot], strict=True):
-            if name in op.reads:
-                reads[new] = None
-    return tuple(reads)

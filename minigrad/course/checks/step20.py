@@ -48,7 +48,6 @@ def planted_bug(program: Any) -> Any:
     """The program of step 20 with one grad operator changed: it reads the wrong value."""
     op = program.global_block().ops[NUMBER]
     op.inputs = {**op.inputs, "out": ["h"]}
-    op.reads = ("h",)  # pictures show what it reads now
     program.changed()
     return program
 

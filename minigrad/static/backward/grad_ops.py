@@ -289,7 +289,7 @@ def expand_grad_op(
 def without_unread(
     block: Block, ops: list[Operator], wanted: set[str], grads: GradNames
 ) -> list[Operator]:
-    """The operators without those, of grad ops written out, whose results nobody reads; and without what adds them up."""
+    """The operators without those, of grad ops written out, whose results nobody reads, and their sums."""
     if not any(op.copy_of for op in ops):
         return ops
 
