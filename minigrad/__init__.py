@@ -7,7 +7,8 @@
     >>> x.grad
     tensor([2., 4.])
 
-Importing this loads NumPy and nothing heavier: pictures, widgets and notebooks come in on first use.
+Importing this loads NumPy and nothing heavier: pictures, widgets and notebooks come in on first
+use.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Derivatives of functions: vjp, jvp, jacobian, hessian, hvp.
 
-All take a function of Tensors and the point as Tensors, arrays or numbers (one, or a tuple for several arguments) and
-work at copies of the inputs, so no ``.grad`` is touched.  The functions of vjp, jvp and jacobian may return a tuple of
-Tensors; what is one thing for one output is then a tuple with one thing per output.
+All take a function of Tensors and the point as Tensors, arrays or numbers (one, or a tuple for
+several arguments) and work at copies of the inputs, so no ``.grad`` is touched.  The functions of
+vjp, jvp and jacobian may return a tuple of Tensors; what is one thing for one output is then a
+tuple with one thing per output.
 """
 
 from __future__ import annotations
@@ -99,7 +100,8 @@ def jvp(
 ) -> tuple[Any, Any]:
     """The value of a function and Jv, the product of its Jacobian with a vector, by two backwards.
 
-    The gradient of ``uᵀJ`` with respect to ``u`` is linear in ``u``: its own vjp with ``v`` is ``Jv``.
+    The gradient of ``uᵀJ`` with respect to ``u`` is linear in ``u``: its own vjp with ``v`` is
+    ``Jv``.
 
     >>> import minigrad as mg
     >>> mg.jvp(lambda x: x * x, mg.tensor([1.0, 2.0]), [1.0, 10.0])

@@ -63,7 +63,8 @@ def trace(function: Any, *examples: Any, names: Any = None, **options: Any) -> A
 class Derivations:
     """Ops on Tensors alone that a traced function ran: they become operators where a Variable meets what they made.
 
-    So ``x @ w.T``, with a closed-over parameter ``w``, is a program with one parameter ``w`` and a permute_dims.
+    So ``x @ w.T``, with a closed-over parameter ``w``, is a program with one parameter ``w`` and a
+    permute_dims.
     """
 
     def __init__(self, program: Program) -> None:

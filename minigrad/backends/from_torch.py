@@ -1,8 +1,8 @@
 """from_torch: a function or a module of PyTorch becomes a Program, through ``torch.export``.
 
-torch gives the forward graph, without changes in place; every operation in it is written in ops of this package
-(`aten`).  From there on it is a Program like any other: `append_backward` makes its gradient, `draw` and `play`
-show it, `compile` runs it.
+torch gives the forward graph, without changes in place; every operation in it is written in ops of
+this package (`aten`).  From there on it is a Program like any other: `append_backward` makes its
+gradient, `draw` and `play` show it, `compile` runs it.
 """
 
 from __future__ import annotations
@@ -329,12 +329,13 @@ _UNKNOWN = object()  # what an operation without a counterpart gives
 def from_torch(function: Any, *examples: Any) -> Program:
     """The Program of what a module or a function of PyTorch computes from Tensors like the examples.
 
-    Shapes and dtypes are those of the examples.  Parameters (of the module; of modules and Tensors that the
-    function uses) become parameters of their names, buffers become constants: running averages are not changed.
-    The program's ``inputs`` and ``outputs`` list what is fed and returned.
+    Shapes and dtypes are those of the examples.  Parameters (of the module; of modules and Tensors
+    that the function uses) become parameters of their names, buffers become constants: running
+    averages are not changed. The program's ``inputs`` and ``outputs`` list what is fed and
+    returned.
 
-    Errors: `ProgramError`, which names all operations that have no counterpart here, and where torch.export
-    cannot write the function down.
+    Errors: `ProgramError`, which names all operations that have no counterpart here, and where
+    torch.export cannot write the function down.
 
     >>> import minigrad as mg
     >>> program = from_torch(torch.nn.Linear(2, 1), torch.ones(3, 2))      # doctest: +SKIP

@@ -1,7 +1,8 @@
 """A program under `jax.jit`: as a pure function, traced by JAX once per set of shapes.
 
-Every call of the schedule is the function of the same name in jax.numpy, and loops and branches are JAX's own.  A few
-kernels stay whole: those JAX has an operation for, and those that NumPy writes down as a loop.
+Every call of the schedule is the function of the same name in jax.numpy, and loops and branches are
+JAX's own.  A few kernels stay whole: those JAX has an operation for, and those that NumPy writes
+down as a loop.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def gelu(x):
 def dropout(x, seed, *, p=0.5):
     """The mask is drawn by NumPy, so that one seed means one mask everywhere.
 
-    The seed comes in words of 32 bits, and truth values go back: threads of JAX's own know no 64-bit mode.
+    The seed comes in words of 32 bits, and truth values go back: threads of JAX's own know no
+    64-bit mode.
     """
 
     def mask(words):

@@ -67,9 +67,10 @@ def to_c(
 ) -> str:
     """A program as one file of C99: forward, backward and updates in one function.
 
-    Args: ``feed``, arrays or shapes where the program leaves sizes open; ``fetch``, the variables whose values are
-    read from ``struct memory`` afterwards; ``exact=False`` lets sums be added up in any order; ``max_steps`` bounds
-    while loops that are differentiated.  Errors: `ProgramError` for an operator without C, with the line of the user.
+    Args: ``feed``, arrays or shapes where the program leaves sizes open; ``fetch``, the variables
+    whose values are read from ``struct memory`` afterwards; ``exact=False`` lets sums be added up
+    in any order; ``max_steps`` bounds while loops that are differentiated.  Errors: `ProgramError`
+    for an operator without C, with the line of the user.
 
     >>> from minigrad import static
     >>> prog = static.Program()

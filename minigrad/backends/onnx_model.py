@@ -1,11 +1,11 @@
 """export_onnx: a Program as an ONNX file, its backward part included.
 
-The schedule is carried out once, on `Symbol`s, and what it leaves behind is the graph.  The feeds are its inputs, the
-fetched variables its outputs, parameters are stored in it.
+The schedule is carried out once, on `Symbol`s, and what it leaves behind is the graph.  The feeds
+are its inputs, the fetched variables its outputs, parameters are stored in it.
 
-Most calls of NumPy have an operator of the same meaning (`onnx_ufuncs.ini`); the others are put together from such.
-A few kernels stay whole, because ONNX has the very operator (`Conv`, `Erf`).  Sequences are unrolled, branches become
-`If`, while loops `Loop`.
+Most calls of NumPy have an operator of the same meaning (`onnx_ufuncs.ini`); the others are put
+together from such. A few kernels stay whole, because ONNX has the very operator (`Conv`, `Erf`).
+Sequences are unrolled, branches become `If`, while loops `Loop`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A program as a pure function: its schedule carried out on values that never change.
 
-The NumPy source and the C are printed from the same schedule.  Here its values are arrays that JAX traces, or results
-of nodes in a graph that is being written: an Array that is written into is a new value from then on, and so is all
-that shows the same memory.
+The NumPy source and the C are printed from the same schedule.  Here its values are arrays that JAX
+traces, or results of nodes in a graph that is being written: an Array that is written into is a new
+value from then on, and so is all that shows the same memory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lowering: a program of primitives becomes a `Schedule`.
 
-Names of the program are looked up as the executor would.  Each kernel is recorded once, and the values of a step that
-a grad block reads are what a loop saves.
+Names of the program are looked up as the executor would.  Each kernel is recorded once, and the
+values of a step that a grad block reads are what a loop saves.
 """
 
 from __future__ import annotations

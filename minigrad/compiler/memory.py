@@ -183,8 +183,8 @@ class Buffer:
 class Plan:
     """Where the values of the root live; values inside loops are made anew in every step.
 
-    Liveness: a value's memory is free after the last call that reads it; the next value of its shape and dtype takes
-    it.
+    Liveness: a value's memory is free after the last call that reads it; the next value of its
+    shape and dtype takes it.
     """
 
     def __init__(self, schedule: Schedule) -> None:

@@ -2,8 +2,9 @@
 
     specialise → decompose → dead_code → source
 
-Each rung can be looked at: ``compile(prog, stop_after="dead_code")`` is a Program that prints and runs.  The source
-is what runs: buffers, views and constants are made once, and every run is a straight line of NumPy calls.
+Each rung can be looked at: ``compile(prog, stop_after="dead_code")`` is a Program that prints and
+runs.  The source is what runs: buffers, views and constants are made once, and every run is a
+straight line of NumPy calls.
 """
 
 from __future__ import annotations
@@ -96,9 +97,9 @@ def compile(
 class Step:
     """A compiled program: call it with the feeds, get what is fetched.
 
-    Attributes: ``source``, the text that runs; ``parameters``, name → array, updated in place; ``names``, identifier in
-    the source → variable; ``history``, a line for every time it was compiled.  Its buffers are used again in
-    every run, so a step belongs to one thread.
+    Attributes: ``source``, the text that runs; ``parameters``, name → array, updated in place;
+    ``names``, identifier in the source → variable; ``history``, a line for every time it was
+    compiled.  Its buffers are used again in every run, so a step belongs to one thread.
     """
 
     def __init__(
@@ -120,8 +121,8 @@ class Step:
         """Run it; returns one array per fetched variable, or one array if a single variable is fetched.
 
         Feeds are named, ``step(x=…)``, or come as one dict as for an Executor.  An error or an
-        interrupt leaves all parameters, and what an optimizer remembers of them, as they were: one call changes all of
-        it, after everything else has been computed.
+        interrupt leaves all parameters, and what an optimizer remembers of them, as they were: one
+        call changes all of it, after everything else has been computed.
         """
         if given:
             feed = feed_of_call(self.program, given, feed)

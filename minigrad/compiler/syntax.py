@@ -1,7 +1,8 @@
 """Python as text: lines that know their operator, identifiers, and the expressions of values.
 
-Nothing of a program gets into the text as it is: names become identifiers of letters, digits and underscores, numbers
-and texts are written by ``repr``, arrays are looked up in ``constants``, and comments are kept on their line.
+Nothing of a program gets into the text as it is: names become identifiers of letters, digits and
+underscores, numbers and texts are written by ``repr``, arrays are looked up in ``constants``, and
+comments are kept on their line.
 """
 
 from __future__ import annotations
@@ -129,7 +130,8 @@ class Identifiers:
     ) -> tuple[str, dict[int, Operator]]:
         """Run the source, which fills ``names``; returns its text, and line → operator.
 
-        Its tree is looked through before: whatever a program holds, nothing but these identifiers has a meaning in it.
+        Its tree is looked through before: whatever a program holds, nothing but these identifiers
+        has a meaning in it.
         """
         text = "\n".join(lines) + "\n"
         tree = ast.parse(text)

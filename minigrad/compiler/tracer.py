@@ -1,10 +1,11 @@
 """Recording a kernel: it is called on `Array`s, and the NumPy calls it makes become the schedule.
 
-A kernel is ordinary NumPy code, so it is run as it stands, with Arrays for its inputs and with ``np`` standing for a
-NumPy whose constructors give Arrays.  What depends on shapes and attrs is decided now.  A kernel asks for the truth of
-a value only to raise an error where it is false: it is told that it is true, and the source checks that.  One that
-reads numbers in another way cannot be recorded, and is called by its name when the program runs.  The calls are the
-same ones in the same order, so results agree bit for bit.
+A kernel is ordinary NumPy code, so it is run as it stands, with Arrays for its inputs and with
+``np`` standing for a NumPy whose constructors give Arrays.  What depends on shapes and attrs is
+decided now.  A kernel asks for the truth of a value only to raise an error where it is false: it is
+told that it is true, and the source checks that.  One that reads numbers in another way cannot be
+recorded, and is called by its name when the program runs.  The calls are the same ones in the same
+order, so results agree bit for bit.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def is_users(primitive: Any, args: tuple[Any, ...]) -> bool:
 class Recorder:
     """The calls recorded so far, and how every NumPy function is recorded.
 
-    A kernel of more than ``limit`` calls, or one of which ``opaque(primitive, args)`` is true, stays one call.
+    A kernel of more than ``limit`` calls, or one of which ``opaque(primitive, args)`` is true,
+    stays one call.
     """
 
     def __init__(self, limit: float = LIMIT, opaque: Callable[..., bool] = is_users) -> None:

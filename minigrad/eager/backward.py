@@ -1,10 +1,12 @@
 """The walk: from the output, along ``next_functions``, to the leaves.
 
-Order: a node runs when all its users have; the newest first (one sort by sequence number gives both, since a user is
-always newer than what it uses); an AccumulateGrad as soon as its last user has run.  No recursion.
+Order: a node runs when all its users have; the newest first (one sort by sequence number gives
+both, since a user is always newer than what it uses); an AccumulateGrad as soon as its last user
+has run.  No recursion.
 
-Nothing is written before every rule has run: then each leaf gets its new ``.grad``, and last the saved values are
-freed.  An exception on the way, from a hook, a rule or the keyboard, leaves every ``.grad`` and the graph as they were.
+Nothing is written before every rule has run: then each leaf gets its new ``.grad``, and last the
+saved values are freed.  An exception on the way, from a hook, a rule or the keyboard, leaves every
+``.grad`` and the graph as they were.
 """
 
 from __future__ import annotations
@@ -82,8 +84,9 @@ def grad(
 ) -> tuple[Tensor | None, ...]:
     """The gradients of outputs with respect to inputs, returned and not accumulated.
 
-    One gradient per input, in its shape and dtype; inputs may be leaves or not.  An input that no output depends on
-    is an error, or None with ``allow_unused``, or zeros with ``materialize_grads``.
+    One gradient per input, in its shape and dtype; inputs may be leaves or not.  An input that no
+    output depends on is an error, or None with ``allow_unused``, or zeros with
+    ``materialize_grads``.
 
     >>> import minigrad as mg
     >>> x = mg.tensor(3.0, requires_grad=True)
@@ -274,8 +277,8 @@ def _seed(out: Any, seed: Any, create: bool) -> Any:
 class Walk:
     """A run of backward of which somebody sees more than the end.
 
-    Hooks, retained gradients, targets, a graph of the gradients (``create``), anomaly mode.  What came to a node is
-    held here and not at the node, so that a hook may run another backward.
+    Hooks, retained gradients, targets, a graph of the gradients (``create``), anomaly mode.  What
+    came to a node is held here and not at the node, so that a hook may run another backward.
     """
 
     def __init__(self, order: Listed, targets: Any, create: bool, writes: bool) -> None:

@@ -1,7 +1,7 @@
 """Function: an op of your own, with a forward and a backward written by hand.
 
-A Function is for what no primitive can express (a different gradient on purpose, a call of foreign code); a new op for
-everybody, programs included, is a `primitive`.
+A Function is for what no primitive can express (a different gradient on purpose, a call of foreign
+code); a new op for everybody, programs included, is a `primitive`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class Context:
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep inputs or outputs of forward for backward.
 
-        What forward computed on the way has no graph: kept all the same, it gives first derivatives only.
+        What forward computed on the way has no graph: kept all the same, it gives first derivatives
+        only.
         """
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
@@ -63,7 +64,8 @@ class Context:
     def saved_tensors(self) -> Args:
         """What `save_for_backward` kept.
 
-        Errors: `GradError` once backward freed it, and where a graph of the gradients would miss a part of it.
+        Errors: `GradError` once backward freed it, and where a graph of the gradients would miss a
+        part of it.
         """
         if self.saved is FREED:
             what = "the saved tensors of this Function were freed by an earlier backward"
@@ -88,7 +90,8 @@ class Context:
 class Saved:
     """A saved tensor by its values, packed perhaps, and its place: the edge of an input, the number of an output.
 
-    The Tensor of an output would be a reference cycle, and that of an input would keep what a hook packed.
+    The Tensor of an output would be a reference cycle, and that of an input would keep what a hook
+    packed.
     """
 
     __slots__ = ("place", "value")

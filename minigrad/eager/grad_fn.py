@@ -7,7 +7,8 @@ Vocabulary
     saved     what the gradient rules of this node read; freed by backward, while the graph itself stays
     seq       the number of the node in the order of creation: the walk runs newest first
 
-The arrows that PyTorch shows as ``next_functions`` are these edges; the engine follows them and nothing else.
+The arrows that PyTorch shows as ``next_functions`` are these edges; the engine follows them and
+nothing else.
 """
 
 from __future__ import annotations

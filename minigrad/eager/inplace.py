@@ -1,8 +1,9 @@
 """In-place changes, and how backward notices that a saved value is no longer what it was.
 
-The version of a piece of memory is the sequence number of its last in-place change.  A node is as old as its own
-number, so a saved value is stale exactly when its memory changed after the node was made.  An op pays nothing for
-this; a walk pays one comparison, unless something did change since its oldest node was made.
+The version of a piece of memory is the sequence number of its last in-place change.  A node is as
+old as its own number, so a saved value is stale exactly when its memory changed after the node was
+made.  An op pays nothing for this; a walk pays one comparison, unless something did change since
+its oldest node was made.
 """
 
 from __future__ import annotations

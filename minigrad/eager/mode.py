@@ -1,6 +1,7 @@
 """Grad mode: whether ops leave a backward graph behind, per thread and per asyncio task.
 
-The mode is one immutable record in a context variable, so an op pays a single look-up for all switches.
+The mode is one immutable record in a context variable, so an op pays a single look-up for all
+switches.
 """
 
 from __future__ import annotations

@@ -14,13 +14,15 @@ two read, in essence:
     def push(n):
         add rule_x(n._saved_y, n.g) to what the edge of x has, rule_y(n._saved_x, n.g) to what that of y has
 
-Two more are written where somebody asks for them: ``pull`` is ``push`` that returns the gradients, for those who look
-at them on the way (hooks, anomaly mode, `mg.why`), and ``pull_graph`` is ``pull`` with the rules read on Tensors.
+Two more are written where somebody asks for them: ``pull`` is ``push`` that returns the gradients,
+for those who look at them on the way (hooks, anomaly mode, `mg.why`), and ``pull_graph`` is
+``pull`` with the rules read on Tensors.
 
-No name and no value of a user's stands in these texts.  Inputs are ``x0``, ``x1``, attrs ``a0``, with ``d0`` the array
-of an input, ``e0`` its edge, ``g0`` its gradient; of a slot that holds a list, all of these are lists.  The parameters
-get their defaults when the code is there; what is given by name is put in its place by `Primitive.placed`.  The slots
-of a node are ``_saved_`` and a name, which `primitive` has checked.  `source` shows it all.
+No name and no value of a user's stands in these texts.  Inputs are ``x0``, ``x1``, attrs ``a0``,
+with ``d0`` the array of an input, ``e0`` its edge, ``g0`` its gradient; of a slot that holds a
+list, all of these are lists.  The parameters get their defaults when the code is there; what is
+given by name is put in its place by `Primitive.placed`.  The slots of a node are ``_saved_`` and a
+name, which `primitive` has checked.  `source` shows it all.
 """
 
 from __future__ import annotations
@@ -209,7 +211,8 @@ def _saved_lines(p: Primitive) -> Iterator[str]:
 def push_source(p: Primitive, name: str = "push") -> Iterator[str]:
     """The text of ``push``, ``pull`` or ``pull_graph``: the rules of the inputs whose edge is wanted.
 
-    In ``push``, gradients of one place are first taken as they are, then added up in new memory, then in place.
+    In ``push``, gradients of one place are first taken as they are, then added up in new memory,
+    then in place.
     """
     several, graph = p.several, name == "pull_graph"
     place = {n: k for k, n in enumerate(p.differentiable)}
@@ -362,7 +365,8 @@ def on_arrays(rule: Any) -> Any:
 def fast_kernel(primitive: Primitive) -> Any:
     """The kernel, which takes attrs by position, too: calls that name none stay in one loop of the interpreter.
 
-    One that does no more than hand its inputs to a function of NumPy is that function; attrs have other names there.
+    One that does no more than hand its inputs to a function of NumPy is that function; attrs have
+    other names there.
     """
     kernel, n = primitive.kernel, len(primitive.inputs)
     if not isinstance(kernel, FunctionType) or kernel.__code__.co_flags & STARRED:

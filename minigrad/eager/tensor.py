@@ -1,7 +1,8 @@
 """Tensor: an array that remembers how it was made.
 
-A Tensor holds its array, its gradient, and one arrow into the backward graph (``grad_fn``).  Methods and operators are
-the package's functions, from the one table in ``primitives/values.py``; what only a Tensor has is here.
+A Tensor holds its array, its gradient, and one arrow into the backward graph (``grad_fn``).
+Methods and operators are the package's functions, from the one table in ``primitives/values.py``;
+what only a Tensor has is here.
 """
 
 from __future__ import annotations

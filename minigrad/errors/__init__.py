@@ -1,10 +1,12 @@
 """Errors that teach: each quotes the op, the shapes, the user's line and the repair.
 
-Every exception of the engines is a `MinigradError` and also the built-in exception a Python programmer would
-expect (`ValueError`, `TypeError`, `RuntimeError`), so that ``except ValueError`` keeps working.  What stands beside the
-engines raises Python's own: pictures, and names that are not there (`AttributeError`); the course has a `CourseError`.
+Every exception of the engines is a `MinigradError` and also the built-in exception a Python
+programmer would expect (`ValueError`, `TypeError`, `RuntimeError`), so that ``except ValueError``
+keeps working.  What stands beside the engines raises Python's own: pictures, and names that are not
+there (`AttributeError`); the course has a `CourseError`.
 
-The kinds of errors, the user's line and the repair of an op's error, found from the shapes, stand here; beside them
+The kinds of errors, the user's line and the repair of an op's error, found from the shapes, stand
+here; beside them
 
     calls              calls that do not fit a signature
     other_libraries    names and keywords of PyTorch, NumPy, JAX, TensorFlow and Fluid: what stands here instead

@@ -69,8 +69,8 @@ def check_functions(namespace: dict[str, Any], names: Iterable[str]) -> None:
 def check_methods(cls: type) -> None:
     """Let a class say the same of its constructor and its public methods, inherited ones included.
 
-    What was put there from elsewhere stays as it is: a primitive answers for itself.  So does ``forward``, for which
-    the module or the Function answers that calls it.
+    What was put there from elsewhere stays as it is: a primitive answers for itself.  So does
+    ``forward``, for which the module or the Function answers that calls it.
     """
     for home in cls.__mro__:
         if not home.__module__.startswith("minigrad."):

@@ -1,7 +1,8 @@
 """What somebody means who writes a name or a keyword of another library: one line of advice each.
 
-Names follow the array API; where another library says it differently, the error names the way it is written here.
-The advice stands in ``other_libraries.ini``, a section for each thing that is asked for the name.
+Names follow the array API; where another library says it differently, the error names the way it is
+written here. The advice stands in ``other_libraries.ini``, a section for each thing that is asked
+for the name.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ def missing(
 ) -> AttributeError:
     """The error for a name that an owner has not.
 
-    What the table says of it is the repair, with the user's line.  A name of ``home`` that is spelt much the same is
-    a question only: `exp2` is not `exp`.
+    What the table says of it is the repair, with the user's line.  A name of ``home`` that is spelt
+    much the same is a question only: `exp2` is not `exp`.
 
     >>> print(missing("a Tensor", "view", TABLES["Tensor"]))
     a Tensor has no attribute 'view'

@@ -59,9 +59,9 @@ class Scope(dict[str, Any]):
 class Operator(static_operator.Operator):
     """One operation, written down: ``Operator("mul", {"x": "a", "y": "b"}, {"out": "c"})``.
 
-    A slot is given one name or a list of names; what it knows of itself is what an operator of a Program knows.
-    Errors: `ProgramError` for an unknown type, slot or attr, with the nearest known one, and for a
-    missing name.
+    A slot is given one name or a list of names; what it knows of itself is what an operator of a
+    Program knows. Errors: `ProgramError` for an unknown type, slot or attr, with the nearest known
+    one, and for a missing name.
 
     >>> scope = Scope({"a": 2.0, "b": 3.0})
     >>> Operator("mul", {"x": "a", "y": "b"}, {"out": "c"}).run(scope)

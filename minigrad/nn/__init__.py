@@ -5,8 +5,8 @@
 >>> model(mg.zeros([5, 64])).shape, len(model.parameters())
 ((5, 10), 4)
 
-Layers draw their first values from ``seed``, 0 for all: layers of the same shape start alike unless each is
-given a seed of its own, or all of them one generator.
+Layers draw their first values from ``seed``, 0 for all: layers of the same shape start alike unless
+each is given a seed of its own, or all of them one generator.
 
 >>> import numpy as np
 >>> draw = np.random.default_rng(0)

@@ -452,10 +452,11 @@ class LayerNorm(Module):
 class BatchNorm(Module):
     """Every channel (axis 1) over the batch and all other axes: [batch, channels, ...].
 
-    Training uses the statistics of the batch and keeps running ones, ``momentum`` of the new and the
-    rest of the old; use (``eval``) takes the running ones.  In a Program, training appends operators
-    that update the running statistics; the program for use is made after ``eval()`` and run with the
-    same Executor (``clone(for_test=True)`` refuses).  The running variance is the unbiased one.
+    Training uses the statistics of the batch and keeps running ones, ``momentum`` of the new and
+    the rest of the old; use (``eval``) takes the running ones.  In a Program, training appends
+    operators that update the running statistics; the program for use is made after ``eval()`` and
+    run with the same Executor (``clone(for_test=True)`` refuses).  The running variance is the
+    unbiased one.
 
     >>> import minigrad as mg
     >>> norm = BatchNorm(1, eps=0.0)
@@ -555,8 +556,8 @@ class Recurrent(Module):
     def forward(self, x: Any, state: Any = None) -> tuple[Any, Any]:
         """(states of all steps, last state); ``state`` is the first one, zeros by default.
 
-        The state of an LSTM is the pair (h, c).  Of several layers or ways a state is [layers * ways, batch, hidden],
-        and the states of both ways stand side by side.  Errors: `ShapeError`.
+        The state of an LSTM is the pair (h, c).  Of several layers or ways a state is [layers *
+        ways, batch, hidden], and the states of both ways stand side by side.  Errors: `ShapeError`.
         """
         x = as_value(x)
         if len(x.shape) != 3 or x.shape[2] != self.inputs:

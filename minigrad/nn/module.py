@@ -5,8 +5,8 @@ Vocabulary
     buffer      a Tensor that never did, such as a running mean: kept with the parameters, not trained
     path        where a Tensor is found: ``layers.0.weight``
 
-A Module's Tensors, Modules, lists and dictionaries are found by looking at its attributes, in the order
-in which they were set; attributes that begin with ``_`` are private.  Nothing is registered.
+A Module's Tensors, Modules, lists and dictionaries are found by looking at its attributes, in the
+order in which they were set; attributes that begin with ``_`` are private.  Nothing is registered.
 """
 
 from __future__ import annotations
@@ -188,7 +188,8 @@ class Module(CheckedConstructors):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over values by path; nothing changes unless all of them fit.
 
-        Errors: `StateError` for a missing or unknown path, another shape, or another kind of number.
+        Errors: `StateError` for a missing or unknown path, another shape, or another kind of
+        number.
         """
         tensors = dict(self.named_tensors())
         own = {path: at._data for path, at in tensors.items()}

@@ -1,6 +1,7 @@
 """States in files: ``.safetensors`` (with the library of that name) or ``.npz``; never pickle.
 
-A file is checked before it is read: the sum of the sizes of its members is limited, and how far they were packed.
+A file is checked before it is read: the sum of the sizes of its members is limited, and how far
+they were packed.
 """
 
 from __future__ import annotations

@@ -283,7 +283,8 @@ log10.grad(x=lambda x, out_grad: out_grad / (x * math.log(10)))
 def mod(x, y):
     """Remainder of a division, ``x % y``; it has the sign of ``y``.
 
-    Between its jumps it is ``x - y * (x // y)`` with a constant quotient, so the slopes are 1 and ``-(x // y)``.
+    Between its jumps it is ``x - y * (x // y)`` with a constant quotient, so the slopes are 1 and
+    ``-(x // y)``.
 
     >>> import minigrad as mg
     >>> mg.mod(mg.tensor([5.0, -1.0]), 3.0)

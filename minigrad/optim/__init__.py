@@ -1,8 +1,8 @@
 """Optimizers: what is done with gradients.
 
 Every optimizer is one row: the update primitive (`minigrad/ops/update.py`), its attrs, and what it
-remembers about each parameter.  The same primitive runs eagerly (``step()``) and as an operator of a
-Program (``minimize(loss)``).
+remembers about each parameter.  The same primitive runs eagerly (``step()``) and as an operator of
+a Program (``minimize(loss)``).
 
     grad → clip → + weight_decay * parameter → update primitive → parameter
 

@@ -635,7 +635,8 @@ class SGD(Optimizer):
 class Adagrad(Optimizer):
     """Steps that shrink where the squares of the gradients, summed since the start, have become large.
 
-    Source: Duchi, Hazan and Singer, Adaptive subgradient methods for online learning and stochastic optimization, 2011.
+    Source: Duchi, Hazan and Singer, Adaptive subgradient methods for online learning and stochastic
+    optimization, 2011.
 
     >>> import minigrad as mg
     >>> w = mg.tensor([1.0], requires_grad=True)

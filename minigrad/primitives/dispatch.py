@@ -4,9 +4,9 @@ A kernel answers for arrays, the eager engine for Tensors, the static one for Va
 which: each `Value` knows its engine by `apply_primitive`, and where two kinds of them meet, that of the higher
 ``priority`` answers.  No engine is imported from here, and none needs the other.
 
-The function that users call starts as `FIRST_CALL`, which looks for a Value each time.  At its first Tensor the eager
-engine replaces the code of this very function by a fast one, written for the primitive; calls with Variables come back
-to `answer`.
+The function that users call starts as `FIRST_CALL`, which looks for a Value each time.  At its
+first Tensor the eager engine replaces the code of this very function by a fast one, written for the
+primitive; calls with Variables come back to `answer`.
 
 `EAGER` is the only table that an import fills: what the eager engine lends to the files below it.
 

@@ -20,7 +20,8 @@ Vocabulary
 (8.0, ('x', 'out_grad'))
 >>> _ = REGISTRY.pop("cube")
 
-This module imports nothing of minigrad but its errors, what a call's arguments are, and who answers it.
+This module imports nothing of minigrad but its errors, what a call's arguments are, and who answers
+it.
 """
 
 from __future__ import annotations
@@ -80,10 +81,11 @@ class Primitive:
     def grad(self, joint: Function | None = None, /, **rules: Any) -> Any:
         """Declare gradients: one keyword per input, or one function for all inputs that share work.
 
-        A joint function returns one gradient per input, in order, None where there is none.  A rule that is one call
-        of another primitive is given as that, and the names of what it gets: ``take.grad(x=(untake, "out_grad,
-        indices, x_shape, axis"))``; it is its own formula, if no other stands behind it.
-        Errors: `RuleError` for an unknown input, for both kinds of rules at once, or a parameter that names nothing.
+        A joint function returns one gradient per input, in order, None where there is none.  A rule
+        that is one call of another primitive is given as that, and the names of what it gets:
+        ``take.grad(x=(untake, "out_grad, indices, x_shape, axis"))``; it is its own formula, if no
+        other stands behind it. Errors: `RuleError` for an unknown input, for both kinds of rules at
+        once, or a parameter that names nothing.
         """
         if joint is not None and rules:
             what = f"{self.type!r} was given one rule for all inputs, and others for {', '.join(rules)}"
@@ -109,9 +111,9 @@ class Primitive:
     def formula(self, **texts: str) -> None:
         """Say in school notation what a rule computes: ``x="out * (g - sum(out * g))"``.
 
-        A Python expression in inputs, ``out``, attrs, the gradient ``g`` and the count ``n`` that a mean divides by
-        (1 without one); `sum` and `mean` go along the axis of the op.  Pictures show it where the rule itself is no
-        plain formula.
+        A Python expression in inputs, ``out``, attrs, the gradient ``g`` and the count ``n`` that a
+        mean divides by (1 without one); `sum` and `mean` go along the axis of the op.  Pictures
+        show it where the rule itself is no plain formula.
         """
         self.formulas.update(texts)
 
@@ -240,8 +242,8 @@ def primitive(kernel: Function | None = None, /, **options: Any) -> Any:
     In a notebook the cell may be run again: a function of ``__main__`` takes the place of its older version.
     Errors: `RuleError` if the type is taken, the kernel's parameters are not inputs-then-attrs, or for another option.
 
-    A rule says the gradient of one input, in operators and primitives; the names of its parameters are what it reads:
-    inputs, outputs, ``out_grad``, attrs, ``x_shape``, ``x_dtype``.
+    A rule says the gradient of one input, in operators and primitives; the names of its parameters
+    are what it reads: inputs, outputs, ``out_grad``, attrs, ``x_shape``, ``x_dtype``.
 
     >>> import minigrad as mg, numpy as np
     >>> from minigrad.primitives.registry import REGISTRY

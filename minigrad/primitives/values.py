@@ -1,8 +1,8 @@
 """Python's operators and methods, once, for every Value.
 
-`OPERATORS`, `REFLECTED` and `METHODS` say which function each one is; ``ops/__init__.py`` installs them when all
-functions exist.
-Tensors and Variables both inherit from `Operators`, so what works on one works on the other.
+`OPERATORS`, `REFLECTED` and `METHODS` say which function each one is; ``ops/__init__.py`` installs
+them when all functions exist. Tensors and Variables both inherit from `Operators`, so what works on
+one works on the other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pictures: one visual language for every graph.
 
-Objects flow in, a neutral `graph.graph.Graph` comes about, and leaves as something to look at.  No room knows the
-next one but the graph, and everything is loaded on first use.
+Objects flow in, a neutral `graph.graph.Graph` comes about, and leaves as something to look at.  No
+room knows the next one but the graph, and everything is loaded on first use.
 
     picture         `draw` and what it returns
     graph/          the graph; values as short text; the one table of looks
@@ -11,7 +11,8 @@ next one but the graph, and everything is loaded on first use.
     player          graph → events → frames: `play`
     browser/        what of pictures and players runs in the browser
 
-To change how a node looks, change its row in `graph/style.py`; what it says, in `adapters/inside.py`.
+To change how a node looks, change its row in `graph/style.py`; what it says, in
+`adapters/inside.py`.
 """
 
 from __future__ import annotations

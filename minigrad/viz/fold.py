@@ -252,8 +252,8 @@ def _members(graph: Graph, segments: list[Segment]) -> dict[str, str]:
     ]
 
     def segment_of(node: Node) -> int | None:
-        """The segment that made a node, or reads it, when nothing outside of segments touches it but
-        an operation of many lines.
+        """The segment that made a node, or reads it, when nothing outside of segments touches it
+        but an operation of many lines.
         """
         before, after = links.before[node.id], links.after[node.id]
         if any(n.id not in owner and not _has_many(links, n) for n in (*before, *after)):
@@ -419,8 +419,8 @@ Folding = tuple[Graph, list[Segment]]
 
 
 def folded(graph: Graph, detail: str = "auto", most: int = FULL) -> Folding | None:
-    """How ``detail`` asks for a graph to be folded: "full", "folded", or, where it has more than ``most`` nodes,
-    until it has not; None for all of it.
+    """How ``detail`` asks for a graph to be folded: "full", "folded", or, where it has more than
+    ``most`` nodes, until it has not; None for all of it.
     """
     by_module = detail in ("auto", "folded") and any(r.folds for r in graph.regions.values())
     few = MODULES if by_module else most
@@ -483,8 +483,8 @@ def split(graph: Graph, segments: list[Segment], openings: Iterable[Opening]) ->
 
 
 def _pieces(segment: Segment, ids: Collection[str], part: bool) -> Iterator[Segment]:
-    """A segment without some operations; if it is opened in parts, up to `PARTS` pieces of these, of
-    about the same length and of whole repeats, or none where they are few.
+    """A segment without some operations; if it is opened in parts, up to `PARTS` pieces of these,
+    of about the same length and of whole repeats, or none where they are few.
     """
     at, period = 0, segment.period or 1
     for hit, run in groupby(segment.ops, lambda n: n.id in ids or n.twin in ids):

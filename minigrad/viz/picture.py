@@ -74,8 +74,8 @@ class Picture:
 
     @functools.cached_property
     def _layout(self) -> Layout:
-        """A drawing that is no wider than a page: the graph is folded more and more until it is; the
-        narrowest one where none is.
+        """A drawing that is no wider than a page: the graph is folded more and more until it is;
+        the narrowest one where none is.
         """
         tried: list[tuple[int, Layout]] = []
         while True:
@@ -218,8 +218,9 @@ def draw(
     ``.name`` or by the variables of the caller.  ``expand`` searches a folded picture: the name of
     a value or an operation, "#17" or "block 2" is drawn in full with its neighbours.
 
-    A picture is at most 850 pixels wide: with ``detail="auto"`` what is wider is folded. In a notebook
-    a folded picture has a search, and a click opens a box; ``widget=True`` gives any picture the search.
+    A picture is at most 850 pixels wide: with ``detail="auto"`` what is wider is folded. In a
+    notebook a folded picture has a search, and a click opens a box; ``widget=True`` gives any
+    picture the search.
 
     Raises `TypeError` for something without a graph, `ValueError` for an unknown ``detail`` or
     ``direction``, and for an ``expand`` that names nothing.

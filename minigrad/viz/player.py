@@ -1,9 +1,10 @@
 """`play`: step through a graph, forward and backward.
 
-What happens is a list of events, one after the other: frame k is the replay of the first k.  The same list drives the
-widget, the text log and the tests.  An event speaks about nodes of one neutral graph, so one class serves watched
-calls, grad_fn graphs, nets and programs alike.  A `Player` shows itself as a page in a frame, which needs no kernel,
-as its drawing and its text where nothing runs, and saves itself as one HTML file that needs nothing else.
+What happens is a list of events, one after the other: frame k is the replay of the first k.  The
+same list drives the widget, the text log and the tests.  An event speaks about nodes of one neutral
+graph, so one class serves watched calls, grad_fn graphs, nets and programs alike.  A `Player` shows
+itself as a page in a frame, which needs no kernel, as its drawing and its text where nothing runs,
+and saves itself as one HTML file that needs nothing else.
 """
 
 from __future__ import annotations
@@ -392,8 +393,8 @@ class Running:
     def nested(self, node: Node, iteration: int | None) -> Iterator[Event]:
         """What an operator with blocks does: enter, run, leave; turn by turn, a test before each.
 
-        Backward goes from the last turn to the first.  What a block overwrites has, when it is entered,
-        the value that the turn before left.
+        Backward goes from the last turn to the first.  What a block overwrites has, when it is
+        entered, the value that the turn before left.
         """
         regions = sorted(self.inside[node.id], key=lambda r: not self.tests(r))
         frames = [*self.iterations(node), {}] if regions else [{}]

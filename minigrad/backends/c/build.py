@@ -1,7 +1,7 @@
 """C text becomes a library that Python calls: compiled once, kept in the user's cache folder.
 
-A file is named by a hash of everything that decides what it does (text, flags, compiler, processor) and by a hash of
-itself; so a damaged one is never loaded, and two processes may write the same one.
+A file is named by a hash of everything that decides what it does (text, flags, compiler, processor)
+and by a hash of itself; so a damaged one is never loaded, and two processes may write the same one.
 """
 
 from __future__ import annotations
@@ -153,8 +153,8 @@ def connected(path: Path, text: str) -> Any:
 def numpy_loop(name: str, ctype: str) -> list[Any]:
     """The function that NumPy runs on the elements of an array, and what it is called with beside them.
 
-    A ufunc has a table of them, one for each row of its ``types``, at a place that NumPy's headers promise; where
-    something else is there, there is none.
+    A ufunc has a table of them, one for each row of its ``types``, at a place that NumPy's headers
+    promise; where something else is there, there is none.
     """
     ufunc, code = getattr(np, name), np.dtype("single" if ctype == "float" else ctype).char
     types, wanted = ufunc.types, f"{code * ufunc.nin}->{code}"

@@ -5,7 +5,8 @@ Line    one elementwise call, or one sum over axes, as an expression of C
 Nest    lines of one shape, written as one nest of loops; what only they read stays in a register
 Part    anything else that is written at a piece: a product, a test, a loop of the program
 
-Parts are in order.  A line joins the nest in front of it, if the shape is the same; a sum has a nest of its own.
+Parts are in order.  A line joins the nest in front of it, if the shape is the same; a sum has a
+nest of its own.
 """
 
 from __future__ import annotations

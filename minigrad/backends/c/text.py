@@ -5,8 +5,9 @@
     struct feeds { const float *x; … };
     int step(struct parameters *p, struct memory *s, const struct feeds *f);    0, or the number of what failed
 
-It is printed from the schedule that the NumPy source comes from.  Shapes, strides and offsets are constants; a view is
-an index into the memory it shows.  Text of a program becomes identifiers and comments of plain letters only.
+It is printed from the schedule that the NumPy source comes from.  Shapes, strides and offsets are
+constants; a view is an index into the memory it shows.  Text of a program becomes identifiers and
+comments of plain letters only.
 """
 
 from __future__ import annotations
@@ -154,8 +155,9 @@ class Writer(Identifiers):
     def becoming(self, call: Call, makers: dict[Array, Call]) -> list[tuple[Array, int]]:
         """The operands that become a part of a call's result, and where in it they begin.
 
-        What is put one behind the other is made where it will stand, so no copy is left to do.  A function works in
-        place, and so does what adds to a product, on an operand that nobody else reads.
+        What is put one behind the other is made where it will stand, so no copy is left to do.  A
+        function works in place, and so does what adds to a product, on an operand that nobody else
+        reads.
         """
         if call.function in (np.concatenate, np.stack):
             views = [Place("", call.out.like, v) for v in parts_of(call, call.out.like)]

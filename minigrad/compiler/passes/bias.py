@@ -1,7 +1,8 @@
 """``x @ w + b`` as one product: a column of ones beside x, b as the last row of w.
 
-In the slab of the parameters b comes right after w, so ``[w; b]`` is a matrix that is there already; in the slab of the
-gradients, too, and one product gives both.  Saves an addition and a sum per layer; the sums have other last bits.
+In the slab of the parameters b comes right after w, so ``[w; b]`` is a matrix that is there
+already; in the slab of the gradients, too, and one product gives both.  Saves an addition and a sum
+per layer; the sums have other last bits.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """All parameters change in one call, or none does.
 
-A signal such as Ctrl-C is seen between two calls of NumPy, never within one.  Plain descent on a slab is one call
-already.  Where a step would write several arrays (Adam: parameters and two moments), their next values are made in
-memory of their own, laid out like the block in which the parameters live, and one copy of the whole block takes them
-over.
+A signal such as Ctrl-C is seen between two calls of NumPy, never within one.  Plain descent on a
+slab is one call already.  Where a step would write several arrays (Adam: parameters and two
+moments), their next values are made in memory of their own, laid out like the block in which the
+parameters live, and one copy of the whole block takes them over.
 """
 
 from __future__ import annotations

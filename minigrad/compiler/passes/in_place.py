@@ -19,7 +19,8 @@ from ..schedule import (
 def make_in_place(schedule: Schedule) -> None:
     """Let calls write their results to where they are stored.
 
-    A parameter changes when all else is done, so the call that makes its next value waits until then.
+    A parameter changes when all else is done, so the call that makes its next value waits until
+    then.
 
     >>> import minigrad as mg
     >>> from minigrad import static

@@ -52,8 +52,8 @@ def grad_ops_of(job: BackwardJob, op: Operator, flow: Flow, have: Container[str]
 
 
 def _reading_first(grad_ops: list[Operator], op: Operator, grads: GradNames) -> list[Operator]:
-    """Several grad ops of an operator that overwrites an input: all read the gradient of its result, which has the
-    name of what they write, from a copy that is made before them.
+    """Several grad ops of an operator that overwrites an input: all read the gradient of its
+    result, which has the name of what they write, from a copy that is made before them.
     """
     if len(grad_ops) == 1:
         return grad_ops

@@ -1,7 +1,8 @@
 """minimize: backward, clipping, weight decay and update operators in one program.
 
-What an optimizer remembers about a parameter (velocity, moments, the number of steps) are persistable variables; the
-update operators write the parameter's own name.  A run that fails changes none of them.
+What an optimizer remembers about a parameter (velocity, moments, the number of steps) are
+persistable variables; the update operators write the parameter's own name.  A run that fails
+changes none of them.
 """
 
 from __future__ import annotations
@@ -60,8 +61,9 @@ def minimize(
 def apply_gradients(optimizer: Any, pairs: Pairs) -> None:
     """Append the update operators for (parameter, gradient) pairs, those of append_backward or what became of them.
 
-    Two losses in one program want both backward parts first, then both updates: a gradient reads the values that the
-    parameters had in the forward part.  Errors: `ProgramError`; then nothing was appended.
+    Two losses in one program want both backward parts first, then both updates: a gradient reads
+    the values that the parameters had in the forward part.  Errors: `ProgramError`; then nothing
+    was appended.
 
     >>> from minigrad import optim, static
     >>> prog = static.Program()
@@ -143,8 +145,8 @@ def _state(program: Program, name: str, value: Array) -> Variable:
 def _rates(
     block: Block, optimizer: Any, dtypes: Iterable[DType]
 ) -> tuple[dict[DType, Variable], Variable | None]:
-    """The learning rate for parameters of each dtype: a number that can be changed between runs, or what a schedule
-    makes of the count of steps, which is returned, too.
+    """The learning rate for parameters of each dtype: a number that can be changed between runs, or
+    what a schedule makes of the count of steps, which is returned, too.
     """
     program, count, rates = block.program, None, {}
     if callable(optimizer.lr):

@@ -1,7 +1,7 @@
 """The op path: which operators lie between the loss and something that wants a gradient.
 
-For control flow this is read off its blocks: a loop hands nothing on to a start value that the asked result does not
-depend on, a cond nothing to what only its other results are made of.
+For control flow this is read off its blocks: a loop hands nothing on to a start value that the
+asked result does not depend on, a cond nothing to what only its other results are made of.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def find_op_path(
 ) -> Path:
     """The operators that lie between a target and something wanted.
 
-    First forward: which names depend on something wanted.  Then in reverse: which of those the targets depend on.
+    First forward: which names depend on something wanted.  Then in reverse: which of those the
+    targets depend on.
     """
     flows = _flows(block, ops, wanted, no_grad)
     needed = set(targets) - no_grad

@@ -89,8 +89,8 @@ def read_instead(ops: Ops, old: str, new: str) -> None:
 def fill_missing_gradients(ops: list[Operator], grad_of: dict[str, str]) -> list[Operator]:
     """A gradient that an operator reads and nobody makes is zero: ``fill_zeros_like`` right before the reader.
 
-    An operator with one output is on the path because the gradient of that output is made: where all are such, nothing
-    has to be looked for, and ``grad_of`` is empty.
+    An operator with one output is on the path because the gradient of that output is made: where
+    all are such, nothing has to be looked for, and ``grad_of`` is empty.
     """
     unmade = set(grad_of)
     if not unmade:
@@ -219,7 +219,8 @@ def with_casts(
 ) -> Iterator[Operator]:
     """The operators, each followed by the casts that its gradients need.
 
-    It asks for the types of what an operator reads when that operator's turn has come: then they are declared.
+    It asks for the types of what an operator reads when that operator's turn has come: then they
+    are declared.
 
     >>> import numpy as np
     >>> from minigrad import static

@@ -115,8 +115,9 @@ class Block:
     ) -> Operator:
         """Append an operator by slots; variables that its outputs name and that do not exist yet are created.
 
-        Names may be given as Variables.  Errors: `ProgramError` for an unknown type, slot, attr or input name, for an
-        input that nothing has written, and for shapes the op does not accept; then the block is as before.
+        Names may be given as Variables.  Errors: `ProgramError` for an unknown type, slot, attr or
+        input name, for an input that nothing has written, and for shapes the op does not accept;
+        then the block is as before.
         """
         info = op_info(type)
         role = self.program.role if role is None else role

@@ -1,8 +1,9 @@
 """Control flow as operators that hold blocks: cond, while_loop, static_rnn, switch, per-row if_else.
 
-A loop is written without overwriting: the body reads the *carried* values of its step and computes the *next* ones,
-under new names; the executor hands them on.  What a block reads from outside is listed in the slot ``params``, so a
-loop looks to its surroundings like any op with inputs and outputs, and nests to any depth.
+A loop is written without overwriting: the body reads the *carried* values of its step and computes
+the *next* ones, under new names; the executor hands them on.  What a block reads from outside is
+listed in the slot ``params``, so a loop looks to its surroundings like any op with inputs and
+outputs, and nests to any depth.
 
     while       x: start values · params → out: final values · scopes: one per step
                 sub_block: the body; cond_block: the condition, evaluated in the scope of the step
@@ -43,8 +44,8 @@ def all_or_nothing() -> Iterator[None]:
 def while_loop(cond: Function, body: Function, loop_vars: Sequence[Any]) -> list[Variable]:
     """Repeat ``body`` while ``cond`` holds; both take the loop variables, ``body`` returns their next values.
 
-    Returns the final values.  Shapes and dtypes must stay the same from step to step.  A loop of no step at all
-    returns its start values.  Errors: `ProgramError`.
+    Returns the final values.  Shapes and dtypes must stay the same from step to step.  A loop of no
+    step at all returns its start values.  Errors: `ProgramError`.
 
     >>> from minigrad import static
     >>> prog = static.Program()
@@ -176,7 +177,8 @@ def switch(cases: Sequence[tuple[Any, Callable[[], Any]]], default: Callable[[],
 def if_else(mask: Any, true_fn: Function, false_fn: Function, *rows: Any) -> Any:
     """Per row: the rows where ``mask`` holds go through ``true_fn``, the others through ``false_fn``.
 
-    Both take the chosen rows of each of ``rows``; their results are put together in the order of the mask.
+    Both take the chosen rows of each of ``rows``; their results are put together in the order of
+    the mask.
 
     >>> from minigrad import static
     >>> prog = static.Program()
@@ -209,8 +211,8 @@ def static_rnn(
 ) -> tuple[list[Variable], list[Variable]]:
     """Run ``step(*slices, *states) -> (outputs, next_states)`` along axis 0 of the inputs.
 
-    Returns the outputs of all steps, stacked along a new axis 0, and the final states.  An empty sequence gives empty
-    outputs and the start states.  Errors: `ProgramError`.
+    Returns the outputs of all steps, stacked along a new axis 0, and the final states.  An empty
+    sequence gives empty outputs and the start states.  Errors: `ProgramError`.
 
     >>> import numpy as np
     >>> from minigrad import static

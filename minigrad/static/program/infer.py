@@ -1,9 +1,10 @@
 """Shapes and dtypes of an operator's outputs, found by running its kernel on stand-ins.
 
-A size of -1 is tried as two different numbers: where the results differ, the output is -1 too.  So no op declares its
-shape rule a second time; ops whose kernel cannot run on stand-ins give the primitive an ``infer`` function.
-What is computed element by element is run on one element of each: that costs no memory, however large the values are.
-Where broadcasting meets -1 and a size n, the result has n: whether the open size is n or 1 shows when the program runs.
+A size of -1 is tried as two different numbers: where the results differ, the output is -1 too.  So
+no op declares its shape rule a second time; ops whose kernel cannot run on stand-ins give the
+primitive an ``infer`` function. What is computed element by element is run on one element of each:
+that costs no memory, however large the values are. Where broadcasting meets -1 and a size n, the
+result has n: whether the open size is n or 1 shows when the program runs.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ _PLAIN = (int, float, bool, str, type(None))
 def infer_outputs(block: Block, op: Operator) -> None:
     """Declare the outputs of an operator in its block, with shape and dtype; check those that exist.
 
-    Control flow is left alone, and gradients that are declared: whoever builds them says what they are.
+    Control flow is left alone, and gradients that are declared: whoever builds them says what they
+    are.
     """
     info = op_info(op.type)
     primitive, stop = info.forward, False

@@ -218,7 +218,8 @@ class Program:
     def clone(self, for_test: bool = False) -> Program:
         """A copy; ``for_test`` keeps the forward operators only, and dropout passes its input on.
 
-        Errors: `ProgramError` ``for_test``, if the program moves running statistics that its forward part does not use.
+        Errors: `ProgramError` ``for_test``, if the program moves running statistics that its
+        forward part does not use.
         """
         from .transform import clone
 
@@ -339,8 +340,8 @@ def parameter(name: str, init: Any, trainable: bool = True) -> Variable:
 def error_clip(variable: Variable, min: float, max: float) -> None:
     """Keep the gradient of a Variable between two numbers, from the moment it is produced.
 
-    To be called before append_backward, which puts a ``clip`` in place right behind the operator that completes the
-    gradient.  Errors: `ProgramError` unless ``min <= max``.
+    To be called before append_backward, which puts a ``clip`` in place right behind the operator
+    that completes the gradient.  Errors: `ProgramError` unless ``min <= max``.
 
     >>> from minigrad import static
     >>> prog = static.Program()

@@ -121,7 +121,8 @@ def _keep(block: Block, ops: list[Operator]) -> None:
 def _no_running_statistics(program: Program) -> None:
     """Errors: `ProgramError` if training moves statistics that its forward operators do not use.
 
-    `nn.BatchNorm` moves them with ``sgd``; parameters and the state of optimizers are told apart by who reads them.
+    `nn.BatchNorm` moves them with ``sgd``; parameters and the state of optimizers are told apart by
+    who reads them.
     """
     ops = [op for block in program.blocks for op in block.ops]
     read = {n for op in ops if op.role == "forward" for n in op.input_names}

@@ -1,6 +1,7 @@
 """verify: the rules every Program obeys, checked after every transformation.
 
-One rule is one function ``(program) -> None``; `RULES` is the list.  All are linear in the size of the program.
+One rule is one function ``(program) -> None``; `RULES` is the list.  All are linear in the size of
+the program.
 """
 
 from __future__ import annotations
@@ -176,7 +177,8 @@ def names_are_plain(program: Program) -> None:
 def operators_fit(program: Program) -> None:
     """Types, slots and attrs are those of the registry, roles those of the documents; every name is a variable.
 
-    Blocks inside control flow do not write variables of blocks around them, but for what outlives a run.
+    Blocks inside control flow do not write variables of blocks around them, but for what outlives a
+    run.
     """
     for place in _places(program):
         block, k, op = place

@@ -1,7 +1,7 @@
 """Executor: creates the variables of a program in a scope and runs its operators in order.
 
-Persistable variables live in the executor's own scope, all others in a scope made for the run.  A run is a
-transaction: what it writes to persistable variables is set when it has succeeded.
+Persistable variables live in the executor's own scope, all others in a scope made for the run.  A
+run is a transaction: what it writes to persistable variables is set when it has succeeded.
 
 What a program is fed stands below: every way of running one asks there.
 """
@@ -73,8 +73,8 @@ class Executor:
         receives the values of the run, for looking at.  ``step_limit`` bounds the steps of each loop,
         ``memory_limit`` the bytes of all values together: what would be larger is not made.
 
-        Errors: `ProgramError` before the first operator runs, for unknown or missing feeds and fetches; an error on
-        the way leaves all parameters as they were.
+        Errors: `ProgramError` before the first operator runs, for unknown or missing feeds and
+        fetches; an error on the way leaves all parameters as they were.
         """
         fetch = names_of(program, fetch_list, "fetch_list")
         fed = fed_arrays(program, {} if feed is None else feed)
@@ -168,8 +168,8 @@ def feed_of_call(program: Program, given: Args, named: ByName) -> ByName:
 def fed_arrays(program: Program, feed: Any, kept: Any = ()) -> ByName:
     """The feeds as arrays of the declared dtypes; an array of a class in ``kept`` stays what it is.
 
-    They are contiguous: where an array lies decides in which order it is added up, which is to be the same wherever
-    the program runs.  Errors: `ProgramError`.
+    They are contiguous: where an array lies decides in which order it is added up, which is to be
+    the same wherever the program runs.  Errors: `ProgramError`.
     """
     arrays = {}
     for key, value in feed.items():

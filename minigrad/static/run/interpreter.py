@@ -1,7 +1,8 @@
 """How a program runs: where its values are, what happened, and how every kind of operator is carried out.
 
-A Scope maps names to values and has a parent.  A loop makes one Scope per step and keeps them, since its grad block
-reads the values of each step; that block runs in a Scope of its own inside the step's.
+A Scope maps names to values and has a parent.  A loop makes one Scope per step and keeps them,
+since its grad block reads the values of each step; that block runs in a Scope of its own inside the
+step's.
 """
 
 from __future__ import annotations

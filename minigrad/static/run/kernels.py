@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def run_kernel(p: Primitive, slots: Values, attrs: Attrs) -> list[Any]:
     """The results of a kernel, called with values by slot.
 
-    Numbers may stand in attrs; the shapes of the values in a slot ``<attr>_like`` stand for that attr.
+    Numbers may stand in attrs; the shapes of the values in a slot ``<attr>_like`` stand for that
+    attr.
     """
     args, options = arguments(p, slots, attrs)
     return results(p, p.kernel(*args, **options))
@@ -72,8 +73,9 @@ def targets(p: Primitive, op: Operator) -> list[str]:
 def run_grad_op(p: Primitive, slots: Values, attrs: Attrs, asked: Container[str]) -> Values:
     """Run the rules of a grad op on values by slot; returns values by output slot, for the slots that are asked for.
 
-    The values may be arrays (the kernel of ``mul_grad``) or Variables (decomposition).  A list slot gives a gradient
-    for each of its values, also for those nobody named: one rule makes them together.
+    The values may be arrays (the kernel of ``mul_grad``) or Variables (decomposition).  A list slot
+    gives a gradient for each of its values, also for those nobody named: one rule makes them
+    together.
     """
     wanted_inputs = [s for s in p.rules if f"{s}_grad" in asked]
     gradients: ByName = {}

@@ -1,7 +1,8 @@
 """How large results may become, found before memory is asked for; and how long loops may run.
 
-Most operators give no more than they take.  Those that may give more have a line here: broadcasting, products, and what
-an attr asks for.  A program of a stranger is so stopped before it takes all memory, and a typing error, too.
+Most operators give no more than they take.  Those that may give more have a line here:
+broadcasting, products, and what an attr asks for.  A program of a stranger is so stopped before it
+takes all memory, and a typing error, too.
 """
 
 from __future__ import annotations

@@ -231,8 +231,8 @@ def _statistics(array: Array) -> str:
 
 
 def cells(value: Any) -> Array | None:
-    """The elements of an array that no label shows one by one, as a copy: a picture keeps nothing of
-    the user's.  None for anything else.
+    """The elements of an array that no label shows one by one, as a copy: a picture keeps nothing
+    of the user's.  None for anything else.
 
     >>> cells(np.arange(10_000)), cells(np.float32(2)), cells(np.arange(6)).size
     (None, None, 6)

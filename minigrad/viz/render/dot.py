@@ -1,9 +1,9 @@
-"""A graph in the language of Graphviz, built with the ``graphviz`` package: the same graph gives the same text in
-every process.
+"""A graph in the language of Graphviz, built with the ``graphviz`` package: the same graph gives
+the same text in every process.
 
-Ids are the counters of the graph; text of the user passes through `quote` and nowhere else. Forward stands left or
-on top, backward right or below: twins share a rank, and lines of the backward side are written against their
-direction, so that both sides rank alike.
+Ids are the counters of the graph; text of the user passes through `quote` and nowhere else. Forward
+stands left or on top, backward right or below: twins share a rank, and lines of the backward side
+are written against their direction, so that both sides rank alike.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ def _places(graph: Graph) -> Places:
 
 
 def estimated_width(graph: Graph) -> float:
-    """About how wide a drawing will be, in points, without drawing it: what stands in each rank of a
-    frame, and where a frame stands in another, its width in all of its ranks.
+    """About how wide a drawing will be, in points, without drawing it: what stands in each rank of
+    a frame, and where a frame stands in another, its width in all of its ranks.
     """
     lines, _, widths, _, at = _places(graph)
     place = {n.id: n.region or n.side for n in graph}

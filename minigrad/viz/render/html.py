@@ -1,5 +1,5 @@
-"""Pictures in pages: inline, or with the code of a player or a search in a page of its own, which stands in a
-frame or in a file.  Nothing is fetched, and no kernel is needed.
+"""Pictures in pages: inline, or with the code of a player or a search in a page of its own, which
+stands in a frame or in a file.  Nothing is fetched, and no kernel is needed.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def packed(data: Any) -> str:
 
 
 def arrays_of(view: View) -> str:
-    """The arrays of nodes, packed, as long as there is room: of those in folded boxes, too, where they
-    are few.
+    """The arrays of nodes, packed, as long as there is room: of those in folded boxes, too, where
+    they are few.
     """
     graph = view.whole if len(view.whole.nodes) <= _DRAWN else view.graph
     arrays: dict[str, list[dict[str, Any]]] = defaultdict(list)

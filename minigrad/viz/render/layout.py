@@ -1,8 +1,8 @@
 """Where things stand: Graphviz in a child process, under a time limit.
 
-The libraries that the ``pygraphviz`` wheel carries (15 to 40 ms for a picture) run in a worker that stays alive.
-Where Python runs in a browser, Viz.js does it in the page. With neither there is no layout and the caller draws in
-text. No shell, no file name from a user.
+The libraries that the ``pygraphviz`` wheel carries (15 to 40 ms for a picture) run in a worker that
+stays alive. Where Python runs in a browser, Viz.js does it in the page. With neither there is no
+layout and the caller draws in text. No shell, no file name from a user.
 """
 
 from __future__ import annotations

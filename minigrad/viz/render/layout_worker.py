@@ -1,7 +1,8 @@
 """A child process that lays out graphs: it reads requests from standard input and writes pictures to standard output.
 
-It is run as a file, imports nothing of minigrad, and dies with its parent (its input ends). A request is one line of
-JSON, the format and the DOT; so is a reply, the bytes of the picture as letters, or null.
+It is run as a file, imports nothing of minigrad, and dies with its parent (its input ends). A
+request is one line of JSON, the format and the DOT; so is a reply, the bytes of the picture as
+letters, or null.
 """
 
 import json

@@ -57,8 +57,8 @@ def _listed(names: list[str]) -> str:
 
 
 def ordered_ops(graph: Graph) -> list[Node]:
-    """Operations forward, then backward, each side in the order in which it runs, by number where every
-    op has one; of a program, block by block.
+    """Operations forward, then backward, each side in the order in which it runs, by number where
+    every op has one; of a program, block by block.
     """
     ops = [n for n in graph if is_op(n)]
     if all("place" in n.data for n in ops):
