@@ -13,9 +13,7 @@ from minigrad.course.cli import main
 from minigrad.course.steps import CourseError, read_step
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
-
-
-once = pytest.mark.xdist_group("a built course")  # which is built once
+pytestmark = pytest.mark.xdist_group("a built course")  # which is built once
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +40,6 @@ def cells(course, name):
     return notebook.read(course.notebooks / f"{name}.ipynb")["cells"]
 
 
-@once
 def test_the_files_are_valid_notebooks_in_the_bytes_jupyter_writes(built):
     import nbformat  # takes seconds: for this test, not for whoever collects it
 
@@ -59,7 +56,6 @@ def test_the_files_are_valid_notebooks_in_the_bytes_jupyter_writes(built):
         assert nbformat.writes(read) + "\n" == path.read_text(encoding="utf-8")
 
 
-@once
 def test_a_second_build_gives_the_same_bytes_whatever_the_hash_seed(built, monkeypatch):
     monkeypatch.setenv("PYTHONHASHSEED", "7")
     step = built.step(90)
@@ -68,7 +64,6 @@ def test_a_second_build_gives_the_same_bytes_whatever_the_hash_seed(built, monke
     assert notebook.dumps(ran.notebook) == path.read_text(encoding="utf-8")
 
 
-@once
 def test_ids_are_fixed_and_carried_cells_are_folded(built):
     made = build.make(built, built.step(91), solved=False)
     assert [cell["id"] for cell in made["cells"]] == [f"step91-{n:02d}" for n in range(6)]
@@ -84,7 +79,6 @@ def test_ids_are_fixed_and_carried_cells_are_folded(built):
     }
 
 
-@once
 @pytest.mark.parametrize("tags", ["interactive", "folded"])
 def test_the_machinery_of_a_widget_and_what_the_text_shows_are_folded(built, tags):
     path = built.root / "steps" / "step92_third.py"
@@ -109,7 +103,6 @@ def test_what_is_to_be_predicted_is_not_shown_in_the_learners_notebook(course):
     assert said == [["", "22\n"], ["11\n", "22\n"]]
 
 
-@once
 def test_learner_and_solved_notebook_differ_in_the_exercises_only(built):
     pairs = zip(cells(built, "step90_first"), cells(built, "solved/step90_first"), strict=True)
     differing = [a["metadata"]["tags"][-1] for a, b in pairs if a != b]
@@ -118,7 +111,6 @@ def test_learner_and_solved_notebook_differ_in_the_exercises_only(built):
     assert "SOLUTION" not in json.dumps(cells(built, "step90_first"))
 
 
-@once
 def test_outputs_hold_no_widget_no_address_and_no_path(built):
     text = "".join(path.read_text() for path in built.notebooks.rglob("*.ipynb"))
     assert WIDGET not in text
@@ -133,7 +125,6 @@ def test_paths_in_texts_are_cut_to_what_is_below_the_project_or_the_packages(tmp
     assert execute._clean(text, tmp_path) == 'steps/a.py "site-packages/numpy/x.py" cell'
 
 
-@once
 def test_the_growth_table_and_the_step_table_are_filled_in(built):
     assert "| changed | `Box.size` |" in "".join(cells(built, "step91_second")[1]["source"])
     assert "nothing is carried over" in "".join(cells(built, "step90_first")[1]["source"])
