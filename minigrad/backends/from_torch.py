@@ -77,6 +77,9 @@ TABLE |= {
     "clamp": lambda x, min=None, max=None: mg.clip(x, min=min, max=max),
     "hardtanh": lambda x, low=-1, high=1: mg.clip(x, min=float(low), max=float(high)),
     "cumsum": lambda x, dim, *, dtype=None: mg.cumsum(x, axis=dim),
+    "linalg_vector_norm": lambda x, ord=2, dim=None, keepdim=False, *, dtype=None: mg.norm(
+        x, ord=ord, axis=_axes(dim), keepdims=keepdim
+    ),
     "_softmax": lambda x, dim, half: mg.softmax(x, axis=dim),
     "_log_softmax": lambda x, dim, half: mg.log_softmax(x, axis=dim),
     "topk": lambda x, k, dim=-1, largest=True, sorted=True: mg.topk(
