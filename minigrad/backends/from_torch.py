@@ -85,7 +85,9 @@ TABLE |= {
     "topk": lambda x, k, dim=-1, largest=True, sorted=True: mg.topk(
         x, k=k, axis=dim, largest=largest
     ),
-    "einsum": lambda equation, operands: mg.einsum(equation.replace(" ", ""), *operands),
+    "einsum": lambda equation, operands, *, path=None: mg.einsum(
+        equation.replace(" ", ""), *operands
+    ),
     "addmm": lambda b, x, y, *, beta=1, alpha=1: _scaled(b, beta) + _scaled(mg.matmul(x, y), alpha),
     "view": lambda x, size: mg.reshape(x, shape=tuple(size)),
     "permute": lambda x, dims: mg.permute_dims(x, axes=tuple(dims)),
@@ -286,7 +288,7 @@ def _adaptive_avg_pool2d(x, output_size):
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
     if padding_idx != -1:  # its row gets no gradient
         keep = np.arange(weight.shape[0])[:, None] != padding_idx
-        weight = mg.where(keep, weight, mg.mul(weight, 0.0))
+        weight = mg.where(keep, weight, detach(weight))
     return mg.embedding(indices, weight)
 
 
@@ -493,6 +495,8 @@ class _Translation:
             result = TABLE[name](*self._plain(args), **self._plain(kwargs))
         except NotImplementedError as error:
             self._refuse({node: f" with {error}"})
+        if isinstance(result, np.ndarray):  # only a shape was asked for
+            return self.torch.as_tensor(result)
         return self._checked(node, result)
 
     def _checked(self, node: Any, result: Any) -> Any:

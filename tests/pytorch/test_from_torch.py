@@ -101,6 +101,9 @@ OPS = {
     "repeats": lambda x, y: x.repeat(2, 1) * y.tile((2, 1)),
     "pads": lambda x, y: F.pad(x, (1, 2)) * F.pad(y, (2, 1), value=3.0),
     "einsum": lambda x, y: torch.einsum("ij,kj->ik", x, y),
+    "einsum of three": lambda x, y: torch.einsum("ij,kj,kl -> il", x, y, y),
+    "rows without a gradient": lambda x, y: F.embedding(torch.tensor([1, 3, 1]), x, padding_idx=1) * y[:3],
+    "a number in place on a view": lambda x, y: _set_column(x * y, 0.5) * y,
     "cumsum and prod": lambda x, y: x.cumsum(1) * y.prod(1, keepdim=True),
     "top and sorted": lambda x, y: x.topk(2, 1).values + y.sort(1).values[:, :2],
     "losses": lambda x, y: F.mse_loss(x, y) + F.l1_loss(x, y) + F.smooth_l1_loss(x, y) + F.huber_loss(x, y, delta=0.5),
@@ -124,6 +127,11 @@ OPS = {
 def _set_row(x, y):
     x[1] = y[0] * 2
     return x * x
+
+
+def _set_column(x, number):
+    x[:, 2] = number
+    return x
 
 
 @pytest.mark.parametrize("name", OPS)

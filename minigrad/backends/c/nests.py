@@ -28,6 +28,8 @@ from .expressions import LETTERS
 LONGEST = 48
 #: sums over rows that are kept beside each other in registers
 LONGEST_ROW = 256
+#: before inner loops of a sum: GCC 12 to 13.1 add up wrong elements where they unroll them (PR 110381)
+ROLLED = "#pragma GCC unroll 1"
 
 
 class Place(NamedTuple):
@@ -235,10 +237,10 @@ def sum_text(line: Line, shape: tuple[int, ...], start: str) -> list[str]:
     here = here if start else shown(line.out, axes)
     value = line.text.format(*(shown(o, axes) for o in line.operands), out=here)
     if not start:
-        return looped(axes, [f"{here} = {value};"])
+        return looped(axes, [f"{here} = {value};"], ROLLED)
     body = [f"{line.kind} row[{size}];" if row else f"{line.kind} sum;"]
     body += looped(row, [f"{here} = {start};"])
-    body += looped([*(a for a in axes if a not in kept), *row], [f"{here} = {value};"])
+    body += looped([*(a for a in axes if a not in kept), *row], [f"{here} = {value};"], ROLLED)
     body += looped(row, [f"{shown(line.out, axes)} = {here};"])
     outer = [a for a in kept if a not in row]
     return looped(outer, body) if outer else ["{", *indented(body), "}"]
@@ -278,14 +280,15 @@ def axes_of(shape: tuple[int, ...], elements: list[Element], by: Element | None)
     return axes
 
 
-def looped(axes: Iterable[Any], body: list[str]) -> list[str]:
-    """The body in loops over axes (variable, length, …)."""
+def looped(axes: Iterable[Any], body: list[str], inner: str = "") -> list[str]:
+    """The body in loops over axes (variable, length, …); ``inner`` stands in front of all but the outermost."""
     axes = list(axes)
     count = "long" if any(n >= 2**31 for _, n, *_ in axes) else "int"
-    for name, length, *_ in reversed(axes):
+    for k, (name, length, *_) in reversed([*enumerate(axes)]):
         single = len(body) == 1 or (body[0][:4] == "for " and all(b[0] in " }" for b in body[1:]))
         head = f"for ({count} {name} = 0; {name} < {length}; {name}++)"
         body = [head, *indented(body)] if single else [head + " {", *indented(body), "}"]
+        body = [inner, *body] if inner and k else body
     return body
 
 
