@@ -28,7 +28,7 @@ from ...errors import MinigradError, ProgramError, refusal
 
 FLAGS = [
     "-std=c99", "-O3", "-march=native", "-shared", "-fPIC", "-fwrapv", "-fno-math-errno", "-fno-trapping-math",
-    "-Werror=implicit-function-declaration",
+    "-Werror=implicit-function-declaration", "-fno-tree-slp-vectorize",  # in which GCC 12 adds up wrong elements, too
 ]  # fmt: skip
 #: with ``exact`` no product and sum become one; without, sums may be added up in another order
 EXACT = {
