@@ -85,9 +85,7 @@ TABLE |= {
     "topk": lambda x, k, dim=-1, largest=True, sorted=True: mg.topk(
         x, k=k, axis=dim, largest=largest
     ),
-    "einsum": lambda equation, operands, *, path=None: mg.einsum(
-        equation.replace(" ", ""), *operands
-    ),
+    "einsum": lambda equation, operands, **path: mg.einsum(equation.replace(" ", ""), *operands),
     "addmm": lambda b, x, y, *, beta=1, alpha=1: _scaled(b, beta) + _scaled(mg.matmul(x, y), alpha),
     "view": lambda x, size: mg.reshape(x, shape=tuple(size)),
     "permute": lambda x, dims: mg.permute_dims(x, axes=tuple(dims)),
