@@ -146,23 +146,23 @@ FUNCTIONS = [mg.exp, mg.log, mg.log1p, mg.sin, mg.tan, mg.tanh, mg.sinh, mg.atan
 def seen_otherwise(r, x):
     """A Variable with its axes in another order, backwards, with steps."""
     x = mg.permute_dims(x, axes=tuple(map(int, r.permutation(len(x.shape)))))
-    if backwards := tuple(k for k in range(len(x.shape)) if r.random() < 0.4):
+    if backwards := tuple(k for k in range(len(x.shape)) if r.random() < 0.5):
         x = mg.flip(x, axis=backwards)
     return x[tuple(slice(None, None, int(r.choice([1, 1, 1, 2, -1]))) for _ in x.shape)]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [2, 4, 6])  # which GCC 12 got wrong
 def test_sums_over_any_axes_of_any_view_are_those_of_the_interpreter(seed, monkeypatch):
     monkeypatch.setattr(build, "FLAGS", AS_FOR_USERS)
     r, program, sums, feed = np.random.default_rng(seed), static.Program(), [], {}
     with static.program_guard(program):
         for k in range(60):
-            shape = [int(n) for n in r.integers(1, (20, 18, 9, 6)[k % 4], k % 4 + 1)]
+            shape = [int(n) for n in r.integers(2, (18, 9, 6)[k % 3], k % 3 + 2)]
             dtype = ("float64", "float32")[k % 2]
             feed[f"x{k}"] = r.standard_normal(shape).astype(dtype)
             x = seen_otherwise(r, static.data(f"x{k}", shape, dtype))
             x = [x, x * 2.0, x * x, seen_otherwise(r, x * 1.5)][r.integers(4)]
-            axes = tuple(a for a in range(len(shape)) if r.random() < 0.7)
+            axes = tuple(a for a in range(len(shape)) if r.random() < 0.8)
             add_up = [mg.sum, mg.sum, mg.mean, mg.prod, mg.max][r.integers(5)]
             sums.append(add_up(x, axis=axes or None))
     right = static.Executor().run(program, feed=feed, fetch_list=sums)
