@@ -49,7 +49,8 @@ REFUSED = {
 def quick(monkeypatch, tmp_path_factory):
     """Compilers that do not try hard, and a cache of their own; the smallest programs, too, in C."""
     monkeypatch.setattr(c_step, "FEWEST", 0)
-    monkeypatch.setattr(build, "FLAGS", [f if f != "-O3" else "-O1" for f in build.FLAGS])
+    for module in (build, c_together):
+        monkeypatch.setattr(module, "FLAGS", [f if f != "-O3" else "-O1" for f in build.FLAGS])
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
