@@ -251,7 +251,8 @@ class Writer(Identifiers):
         if start is None:
             nests.add_line(self.parts, shape, line)
         else:
-            self.part(nests.sum_text(line, shape, start), line.reads())
+            inner = nests.ROLLED if self.exact else ""
+            self.part(nests.sum_text(line, shape, start, inner), line.reads())
 
     def copy(self, out: Place, source: Any) -> None:
         """``out[...] = source``, in the dtype of ``out``."""
