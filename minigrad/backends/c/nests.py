@@ -28,7 +28,7 @@ from .expressions import LETTERS
 LONGEST = 48
 #: sums over rows that are kept beside each other in registers
 LONGEST_ROW = 256
-#: before inner loops of a sum in order: GCC 12 to 13.1 add up wrong elements where they unroll them (PR 110381)
+#: before inner loops of a sum: GCC 12 to 13.1 add up wrong elements where they unroll them (PR 110381)
 ROLLED = "#pragma GCC unroll 1"
 
 
@@ -220,10 +220,10 @@ def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:
     return text + looped(axes, body) if lines else []
 
 
-def sum_text(line: Line, shape: tuple[int, ...], start: str, inner: str) -> list[str]:
+def sum_text(line: Line, shape: tuple[int, ...], start: str) -> list[str]:
     """The text of a sum over axes, which stays in registers: one number, or a row of them.
 
-    Without a ``start`` it goes on from what is in memory.  ``inner`` stands in front of inner loops.
+    Without a ``start`` it goes on from what is in memory.
     """
     axes = axes_of(shape, [*line.reads(), line.out], line.out)
     kept = [a for a in axes if line.out.strides[a[-1]]]
@@ -237,10 +237,10 @@ def sum_text(line: Line, shape: tuple[int, ...], start: str, inner: str) -> list
     here = here if start else shown(line.out, axes)
     value = line.text.format(*(shown(o, axes) for o in line.operands), out=here)
     if not start:
-        return looped(axes, [f"{here} = {value};"], inner)
+        return looped(axes, [f"{here} = {value};"], ROLLED)
     body = [f"{line.kind} row[{size}];" if row else f"{line.kind} sum;"]
     body += looped(row, [f"{here} = {start};"])
-    body += looped([*(a for a in axes if a not in kept), *row], [f"{here} = {value};"], inner)
+    body += looped([*(a for a in axes if a not in kept), *row], [f"{here} = {value};"], ROLLED)
     body += looped(row, [f"{shown(line.out, axes)} = {here};"])
     outer = [a for a in kept if a not in row]
     return looped(outer, body) if outer else ["{", *indented(body), "}"]

@@ -251,8 +251,7 @@ class Writer(Identifiers):
         if start is None:
             nests.add_line(self.parts, shape, line)
         else:
-            inner = nests.ROLLED if self.exact else ""
-            self.part(nests.sum_text(line, shape, start, inner), line.reads())
+            self.part(nests.sum_text(line, shape, start), line.reads())
 
     def copy(self, out: Place, source: Any) -> None:
         """``out[...] = source``, in the dtype of ``out``."""
