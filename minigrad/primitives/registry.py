@@ -164,10 +164,11 @@ class Primitive:
 
     def placed(self, values: Args, named: Attrs, first: int = 0) -> Listed:
         """The values of a call in the places of its parameters, from the ``first`` on; defaults where none is given."""
-        names, places = [*self.parameters][first:], [*self.parameters.values()][first:]
-        if len(values) > len(names):
+        places = [*self.parameters.values()][first:]
+        if len(values) > len(places):
             raise self.call_error(first + len(values))
         places[: len(values)] = values
+        names = [*self.parameters][first:] if named else []
         for name, value in named.items():
             k = names.index(name) if name in names else None
             if k is None or places[k] is not self.parameters[name]:

@@ -112,7 +112,8 @@ def default_grad_op(
     for o in read:
         inputs[o] = results[o][:]
     for o, slot in given:
-        inputs[slot] = [*map(grads.__getitem__, results[o])]
+        names = results[o]
+        inputs[slot] = [grads[names[0]]] if len(names) == 1 else [grads[n] for n in names]
     outputs: Slots = {}
     for s, slot in made:
         names = slots[s]

@@ -88,28 +88,32 @@ _Flow = tuple[list[str], Names, Behind | None]  # a `Flow`; of control flow, its
 def _flows(block: Block, ops: Ops, wanted: set[str], no_grad: set[str]) -> list[_Flow]:
     """For each operator the inputs through which gradients flow to something wanted."""
     reaching = set(floating(block, wanted - no_grad))
-    slots_of_type = {t: flow_slots(t) for t in {op.type for op in ops}}
+    types = {op.type for op in ops}
+    slots_of_type = {t: (*flow_slots(t), has_blocks(t)) for t in types}
     own, find = block.vars, block.find_var
     flows: list[_Flow] = []
     for op in ops:
-        sources, results = slots_of_type[op.type]
+        sources, results, holds_blocks = slots_of_type[op.type]
         behind: Behind | None = None
+        read, written = op.inputs, op.outputs
         inputs: list[str] = []
         through: Names = ()
         for slot in sources:
-            if slot in op.inputs and not reaching.isdisjoint(op.inputs[slot]):
-                inputs += [name for name in op.inputs[slot] if name in reaching]
-                through += (slot,)
+            if slot in read:
+                reached = [name for name in read[slot] if name in reaching]
+                if reached:
+                    inputs += reached
+                    through += (slot,)
         if not inputs:
             reaching.difference_update(n for n in op.output_names if n not in wanted)
-        elif has_blocks(op.type):
+        elif holds_blocks:
             behind = connections(block, op, no_grad)
             reaching.update(
                 n for n, at in behind.items() if not at.isdisjoint(inputs) and n not in no_grad
             )
         else:
             for slot in results:
-                for name in op.outputs.get(slot, ()):
+                for name in written.get(slot, ()):
                     var = own[name] if name in own else find(name)
                     if var is not None and var.dtype.kind == "f" and name not in no_grad:
                         reaching.add(name)

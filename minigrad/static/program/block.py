@@ -102,7 +102,7 @@ class Block:
         if name in self.vars:
             raise wrong(f"block {self.idx} has a variable {name!r} already: {self.vars[name]!r}")
         var = self.vars[name] = Variable(self, name, shape, dtype, **flags)
-        self.program.changed()
+        self.program.version += 1
         return var
 
     def append_op(
@@ -136,9 +136,13 @@ class Block:
     def append_primitive(self, primitive: Primitive, args: Args, attrs: Attrs) -> Any:
         """Append an operator from a call like ``mg.mul(x, 2.0)``; returns its output Variables."""
         args, attrs = primitive.bind(args, attrs)
-        with self.program.transaction():  # constants it brought along are gone, and what was lifted
+        before = self.program._state()
+        try:
             op = self._operator(primitive, args, attrs)
             self._append(op, user=True)
+        except BaseException:  # constants it brought along go, too, and what was lifted
+            self.program._restore(before)
+            raise
         if primitive.several:
             return [self.vars[n] for n in op.output_names]
         return self.vars[op.outputs[primitive.outputs[0]][0]]
@@ -176,7 +180,7 @@ class Block:
         self.ops.append(op)
         for names in op.outputs.values():
             self.written.update(names)
-        self.program.changed()
+        self.program.version += 1
         return op
 
     def truncate(self, ops: int, variables: int) -> None:

@@ -115,23 +115,24 @@ class Program:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All or nothing: if building fails inside, blocks, operators, variables and names are as before."""
-        before = self.state()
+        before = self._state()
         try:
             yield
         except BaseException:
-            self.restore(before)
+            self._restore(before)
             raise
 
-    def state(self) -> Any:
-        """What `restore` needs: the lengths of what can grow, of the blocks those that are being built."""
-        built = [self.blocks[i] for i in {0, *self._current}]
-        grown = [(items, len(items)) for items in (self.blocks, self.pruned, self.backward_calls)]
-        return [(b, len(b.ops), len(b.vars)) for b in built], grown, dict(self._counts)
+    def _state(self) -> Any:
+        """What `_restore` needs: the lengths of what can grow, of the blocks those that are being built."""
+        built = [self.blocks[0], *map(self.blocks.__getitem__, self._current)]
+        grown = len(self.blocks), len(self.pruned), len(self.backward_calls)
+        return [(b, len(b.ops), len(b.vars)) for b in built], grown, self._counts.copy()
 
-    def restore(self, state: Any) -> None:
+    def _restore(self, state: Any) -> None:
         """Drop what was built since; start values, and Tensors that were lifted, of variables that are gone, too."""
         built, grown, self._counts = state
-        for items, length in grown:
+        every: tuple[list[Any], ...] = self.blocks, self.pruned, self.backward_calls
+        for items, length in zip(every, grown, strict=True):
             del items[length:]
         for block, *lengths in built:
             block.truncate(*lengths)

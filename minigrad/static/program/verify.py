@@ -193,12 +193,14 @@ def operators_fit(program: Program) -> None:
             inputs = op.inputs.get(slot.removesuffix("_grad"))
             if inputs is not None and len(inputs) != len(op.outputs[slot]):
                 fail(*place, f"{slot!r} is not as long as its input")
-        for name in (*op.input_names, *op.output_names):
-            if name != EMPTY and name not in block.vars and not block.has_var(name):
-                fail(*place, f"no variable {name!r}{did_you_mean(name, block.visible_names())}")
-        for name in op.output_names:
-            if name not in block.vars and name != EMPTY and not block.var(name).persistable:
-                fail(*place, f"it writes {name!r} of a block around it")
+        own, written = block.vars, op.output_names
+        for name in (*op.input_names, *written):
+            if name not in own and name != EMPTY:
+                var = block.find_var(name)
+                if var is None:
+                    fail(*place, f"no variable {name!r}{did_you_mean(name, block.visible_names())}")
+                if name in written and not var.persistable:
+                    fail(*place, f"it writes {name!r} of a block around it")
 
 
 def written_before_read(program: Program) -> None:
