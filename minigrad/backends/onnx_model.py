@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator
-from configparser import ConfigParser
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +26,7 @@ from ..atomic import replacing
 from ..compiler.memory import start_values
 from ..compiler.program_passes import limited_depth
 from ..compiler.schedule import Branch, Call, Loop
-from ..errors import ProgramError, refusal
+from ..errors import ProgramError, read_tables, refusal
 from ..ops.shape import axis_tuple
 from ..ops.windows import pair
 from ..static.program.operator import names_of
@@ -36,9 +35,7 @@ from ..static.run.executor import data_of, fed_shapes
 from .lowering import lowered
 from .replay import Replay, index_arrays
 
-_tables = ConfigParser()
-_tables.read_string(Path(__file__).with_name("onnx_ufuncs.ini").read_text("utf-8"))
-OPERATORS = {section: dict(_tables[section]) for section in _tables.sections()}
+OPERATORS = read_tables(Path(__file__).with_name("onnx_ufuncs.ini"))
 
 
 class NoCounterpart(ProgramError):

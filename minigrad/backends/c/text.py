@@ -35,7 +35,16 @@ from ...static.program.program import Program
 from ...static.run.limits import STEP_LIMIT
 from ..replay import index_arrays
 from . import nests
-from .expressions import TYPES, cast, expression, functions, helpers_in, literal, neutral, table
+from .expressions import (
+    EXPRESSIONS,
+    TAKEN,
+    TYPES,
+    cast,
+    expression,
+    helpers_in,
+    literal,
+    neutral,
+)
 from .nests import Element, Line, Nest, Part, Place, axes_of, indented, looped, shown
 
 #: words that no member may have
@@ -170,7 +179,7 @@ class Writer(Identifiers):
         if not schedule.is_elementwise(call):
             return []
         alone = [a for a in call.reads() if self.reads[a] == 1 and a.shape == call.out.shape]
-        if not table().has_option("loops", call.function.__name__):
+        if call.function.__name__ not in EXPRESSIONS["loops"]:
             alone = [a for a in alone if a in makers and makers[a].function in PRODUCTS]
         return [(a, 0) for a in alone[:1]]
 
@@ -245,7 +254,7 @@ class Writer(Identifiers):
             said = f"({TYPES[result.name]})({said})"
         if result != dtype:
             said = cast(f"({said})", result, dtype)
-        name = out.name + "_" * (out.name in functions())
+        name = out.name + "_" * (out.name in TAKEN)
         kind, to = TYPES[dtype.name], to or out.element()
         line = Line(name, kind, to, said, elements, self.op)
         if start is None:
@@ -343,7 +352,7 @@ class Writer(Identifiers):
         rounded = call.function is np.round and any(args[1:])
         if text is None or call.kwargs or rounded:
             raise Unsayable(f"there is no C for {call.path} on {dtypes[-1]}")
-        if table().has_option("loops", name) and result.kind == "f" and out.view.dtype == result:
+        if name in EXPRESSIONS["loops"] and result.kind == "f" and out.view.dtype == result:
             places = [self.converted(a, result).element(out.view.shape) for a in args]
             self.each(name, [*places, out.element()], out.view.shape, out.element())
         else:
