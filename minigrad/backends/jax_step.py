@@ -209,22 +209,10 @@ class JaxReplay(Replay):
         """In the shape and dtype of an Array."""
         return jnp.broadcast_to(jnp.asarray(value, array.dtype), array.shape)
 
-    def ufunc(self, ufunc: np.ufunc, args: list[Any], out: Array) -> Any:
-        """``np.add`` and its kin."""
-        return getattr(jnp, ufunc.__name__)(*args)
-
-    def reduce(self, ufunc: np.ufunc, x: Any, out: Array, **how: Any) -> Any:
-        """``np.add.reduce`` and its kin."""
-        return getattr(jnp, ufunc.__name__).reduce(x, **how)
-
-    def accumulate(self, ufunc: np.ufunc, x: Any, out: Array, **how: Any) -> Any:
-        """``np.add.accumulate`` and its kin."""
-        return getattr(jnp, ufunc.__name__).accumulate(x, **how)
-
-    def function(self, name: str, args: Any, kwargs: dict[str, Any], out: Array) -> Any:
-        """A function of NumPy that is no ufunc."""
+    def function(self, path: str, args: Any, kwargs: dict[str, Any], out: Array) -> Any:
+        """The function of the same name."""
         kwargs.pop("kind", None)  # JAX sorts stably
-        return getattr(jnp, name)(*args, **kwargs)
+        return operator.attrgetter(path.removeprefix("np."))(jnp)(*args, **kwargs)
 
     def item(self, x: Any, index: Any) -> Any:
         """``x[index]``."""
@@ -236,10 +224,10 @@ class JaxReplay(Replay):
 
     def look(self, call: Call, source: Any) -> Any:
         """A view as a value."""
-        function, (_, *args) = call.function, call.args
-        if function is operator.getitem:
+        _, *args = call.args
+        if call.function is operator.getitem:
             return source[args[0]]
-        return self.function(function.__name__, (source, *args), call.kwargs, call.out)
+        return self.function(call.path, (source, *args), call.kwargs, call.out)
 
     def put(self, call: Call, source: Any, value: Any) -> Any:
         """The value that a view looks at, with what the view is now."""
@@ -292,7 +280,7 @@ class JaxReplay(Replay):
         else:
             ends, frames = lax.while_loop(test, lambda carried: one(carried)[0], starts), None
         self.finish(loop, ends, [])
-        self.values[id(loop.frames)] = frames
+        self.values[loop.frames] = frames
 
     def bounded(self, loop: Loop, test: Any, one: Any, starts: Any) -> Any:
         """A while loop of at most so many steps, which keeps what each of them saves."""
@@ -359,7 +347,7 @@ class JaxReplay(Replay):
         results, frames = lax.cond(jnp.all(self.value(branch.pred)), yes, no)
         self.set([r[2] for r in branch.results], results)
         if not branch.backward:
-            self.values[id(branch.frames)] = frames
+            self.values[branch.frames] = frames
 
 
 def _zeros(likes: Any, *rows: int) -> Any:

@@ -139,7 +139,7 @@ def round(x, decimals=0):
 WHOLE_NUMBERS = ("np.remainder", "np.floor_divide")
 
 
-# -- functions that are no ufuncs: the graph, what the result is like, then what the function is given -----
+# -- functions of several nodes: the graph, what the result is like, then what the function is given -------
 
 FUNCTIONS: dict[str, Any] = {
     "concatenate": lambda g, out, parts, axis=0: g.alike(
@@ -148,6 +148,10 @@ FUNCTIONS: dict[str, Any] = {
     "dot": lambda g, out, x, y: g.alike("MatMul", [x, y], out),
     "argmax": lambda g, out, *args, **how: extreme(g, "ArgMax", out, *args, **how),
     "argmin": lambda g, out, *args, **how: extreme(g, "ArgMin", out, *args, **how),
+    "positive": lambda g, out, x: x,
+    "add.accumulate": lambda g, out, x, axis=0, **_: g.node(
+        "CumSum", [x, np.int64(axis % x.ndim)], out
+    ),
 }
 
 
@@ -433,13 +437,14 @@ class Graph(Replay):
             what = f"{call.op.type if call.op else call.path} has no counterpart in ONNX: {why}"
             raise refusal(what, why.repair, ProgramError) from None
 
-    def ufunc(self, ufunc: np.ufunc, args: list[Any], out: Any) -> Symbol:
-        """``np.add`` and its kin."""
-        name = ufunc.__name__
-        if name == "positive":
-            return self.cast(args[0])
-        if name == "floor_divide":  # ONNX divides whole numbers towards zero
-            args = [self.node("Sub", [args[0], self.node("Mod", args, out)], out), args[1]]
+    def function(self, path: str, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
+        """The operator of the same meaning, or the nodes that come to it."""
+        name = path.removeprefix("np.")
+        if name in ("roll", "tile"):
+            places = np.arange(args[0].size).reshape(args[0].shape)
+            return self.picked(args[0], getattr(np, name)(places, *args[1:], **kwargs))
+        if name in FUNCTIONS:
+            return FUNCTIONS[name](self, out, *args, **kwargs)
         if op := OPERATORS["same"].get(name):
             return self.node(op, args, out)
         if op := OPERATORS["compare"].get(name):  # ONNX orders no truth values
@@ -447,16 +452,10 @@ class Graph(Replay):
             return self.node(op, [self.cast(a, np.int32) for a in args] if masks else args, out)
         if out.dtype == bool and (op := OPERATORS["logic"].get(name)):
             return self.alike(op, args, out)
-        raise NoCounterpart(f"ONNX has no counterpart of np.{name}")
-
-    def reduce(self, ufunc: np.ufunc, x: Symbol, out: Any, axis: Any = 0, **how: Any) -> Symbol:
-        """``np.add.reduce`` and its kin."""
-        op = OPERATORS["reduce"][ufunc.__name__]
-        return self.reduced(op, x, axis, how.get("keepdims", False), out)
-
-    def accumulate(self, ufunc: np.ufunc, x: Symbol, out: Any, axis: int = 0, **_: Any) -> Symbol:
-        """``np.add.accumulate``."""
-        return self.node("CumSum", [x, np.int64(axis % x.ndim)], out)
+        if op := OPERATORS["reduce"].get(name):
+            axis, keepdims = kwargs.get("axis", 0), kwargs.get("keepdims", False)
+            return self.reduced(op, args[0], axis, keepdims, out)
+        raise NoCounterpart(f"ONNX has no counterpart of {path}")
 
     def opaque(self, call: Call, args: Any, attrs: dict[str, Any]) -> Any:
         """A kernel as a whole."""
@@ -466,15 +465,6 @@ class Graph(Replay):
             looks = "a kernel looks at a value, and there is none while a graph is written"
             raise NoCounterpart(NONE.get(call.path, looks))
         return COUNTERPARTS[call.path](self, call.out, *args, **attrs)
-
-    def function(self, name: str, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
-        """A function of NumPy that is no ufunc."""
-        if name in ("roll", "tile"):
-            places = np.arange(args[0].size).reshape(args[0].shape)
-            return self.picked(args[0], getattr(np, name)(places, *args[1:], **kwargs))
-        if name not in FUNCTIONS:
-            raise NoCounterpart(f"ONNX has no counterpart of np.{name}")
-        return FUNCTIONS[name](self, out, *args, **kwargs)
 
     # -- indices and views --------------------------------------------------------------------
 
@@ -571,7 +561,7 @@ class Graph(Replay):
         for k, (_, stack) in enumerate(loop.stacked):
             column = [row[k] for row in (reversed(rows) if back else rows)]
             self.set([stack], [self.alike("Concat", column, stack, axis=0) if column else 0])
-        self.values[id(loop.frames)] = frames
+        self.values[loop.frames] = frames
 
     def while_loop(self, loop: Loop) -> None:
         """A `Loop` without a limit, which keeps nothing for a gradient."""
@@ -631,7 +621,7 @@ class Graph(Replay):
         outs = iter(self.nodes_of("If", [pred], first, **graphs))
         self.set([r[2] for r in branch.results], [next(outs) for _ in branch.results])
         if branch.frames is not None and not branch.backward:
-            self.values[id(branch.frames)] = mapped(saved, lambda _: next(outs))
+            self.values[branch.frames] = mapped(saved, lambda _: next(outs))
 
     # -- the file --------------------------------------------------------------------------------
 

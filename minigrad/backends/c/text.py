@@ -33,7 +33,7 @@ from ...compiler.tracer import Recorder
 from ...errors import ProgramError
 from ...static.program.program import Program
 from ...static.run.limits import STEP_LIMIT
-from ..replay import index_arrays
+from ..replay import index_arrays, loop_dtypes
 from . import nests
 from .expressions import (
     EXPRESSIONS,
@@ -75,16 +75,20 @@ FEW = 8
 LONG = 5000
 
 
-class Unsayable(Exception):
-    """There is no C for a call here; ``slow``, because NumPy is faster."""
-
-    def __init__(self, why: str, slow: bool = False) -> None:
-        super().__init__(why)
-        self.kind = Slower if slow else ProgramError
-
-
 class Slower(ProgramError):
     """NumPy does that faster."""
+
+
+class Unsayable(Exception):
+    """There is no C for a call here."""
+
+    kind = ProgramError
+
+
+class Slow(Unsayable):
+    """There is none because NumPy is faster."""
+
+    kind = Slower
 
 
 class Writer(Identifiers):
@@ -104,7 +108,7 @@ class Writer(Identifiers):
         self.reads = Counter(used + self.schedule.fetched)
         self.members: dict[str, list[Place]] = {"p": [], "s": [], "f": []}
         self.tables: dict[Any, tuple[Place, str]] = {}
-        self.failures: list[tuple[Any, tuple[Any, ...], dict[str, Any], Any]] = []
+        self.failures: list[Any] = []  # what raises, on what, and whose it is
         self.kept: set[str] = set()
         self.parts: list[Part] = []
         for name in memory.in_order():
@@ -157,8 +161,9 @@ class Writer(Identifiers):
         for call in reversed([item for item in items if free(getattr(item, "out", None))]):
             root, first = self.joined.get(call.out, (call.out, 0))
             for part, begin in self.becoming(call, makers):
-                lasts = self.reads[part] == 1 or root is call.out  # nothing is written over it
-                if lasts and free(part) and part.dtype == call.out.dtype:
+                if not free(part) or part.dtype != call.out.dtype:
+                    continue
+                if self.reads[part] == 1 or root is call.out:  # nothing is written over it
                     self.joined.setdefault(part, (root, first + begin))
 
     def becoming(self, call: Call, makers: dict[Array, Call]) -> list[tuple[Array, int]]:
@@ -171,11 +176,7 @@ class Writer(Identifiers):
         if call.function in (np.concatenate, np.stack):
             views = [Place("", call.out.like, v) for v in parts_of(call, call.out.like)]
             pairs = zip(call.args[0], views, strict=True)
-            return [
-                (a, p.offset)
-                for a, p in pairs
-                if isinstance(a, Array) and p.view.flags.c_contiguous
-            ]
+            return [(a, p.offset) for a, p in pairs if p.view.flags.c_contiguous]
         if not schedule.is_elementwise(call):
             return []
         alone = [a for a in call.reads() if self.reads[a] == 1 and a.shape == call.out.shape]
@@ -237,16 +238,12 @@ class Writer(Identifiers):
         texts: list[str] = []
         for k, value in enumerate(operands):
             wanted = given = dtypes[k] if dtypes else dtype
-            element: Any = value
-            if isinstance(value, Element):
-                given = value.dtype
-            elif not isinstance(value, Array | Place) and np.ndim(value) == 0:
-                element = literal(value, wanted)
+            if not isinstance(value, Element | Array | Place) and np.ndim(value) == 0:
+                elements.append(literal(value, wanted))
             else:
-                place = self.place(value)
-                given = place.view.dtype
-                element = place.element(shape)
-            elements.append(element)
+                known = isinstance(value, Element)
+                elements.append(value if known else self.place(value).element(shape))
+                given = elements[-1].dtype
             texts.append(cast(f"{{{k}}}", given, wanted))
         said = re.sub(r"\{(\d)\}", lambda m: texts[int(m[1])], text)
         result = dtype if result is None else result
@@ -264,11 +261,10 @@ class Writer(Identifiers):
 
     def copy(self, out: Place, source: Any) -> None:
         """``out[...] = source``, in the dtype of ``out``."""
-        source = self.place(source) if isinstance(source, Array) else source
         shape = out.view.shape
         axes = [k for k, n in enumerate(shape) if n != 1]
-        ends = [p.element(shape).along(axes) for p in (source, out) if isinstance(p, Place)]
-        if len(ends) < 2 or ends[0] != ends[1]:  # else it is there already
+        here, there = (p.element(shape).along(axes) for p in (out, self.place(source)))
+        if here != there:
             self.line(out, "{0}", [source])
 
     def part(self, write: Any, reads: Any, inner: Any = ()) -> None:
@@ -320,9 +316,7 @@ class Writer(Identifiers):
         elif isinstance(owner, np.ufunc):
             getattr(self, function.__name__)(owner, call)
         elif isinstance(function, np.ufunc) and not call.kwargs:
-            types = [a.dtype if hasattr(a, "dtype") else type(a) for a in args]
-            *dtypes, result = function.resolve_dtypes((*types, None))
-            self.formula(call, function.__name__, args, dtypes, result)
+            self.formula(call, function.__name__, args, loop_dtypes(function, args))
         elif function in COPIES:
             copied = function is np.copyto
             self.line(self.place(args[0]) if copied else self.out(call), "{0}", [args[copied]])
@@ -331,7 +325,7 @@ class Writer(Identifiers):
         elif call.path in NAMED:
             dtypes = [out.dtype] * len(args)
             dtypes[0] = np.dtype(bool) if function is np.where else out.dtype
-            self.formula(call, NAMED[call.path], args, dtypes, out.dtype)
+            self.formula(call, NAMED[call.path], args, [*dtypes, out.dtype])
         elif call.path in ("[]", "np.take", "np.take_along_axis"):
             self.line(self.out(call), "{0}", [self.looked_up(call)[0]])
         elif call.path == "[]=":
@@ -339,15 +333,16 @@ class Writer(Identifiers):
         elif call.path == "np.einsum" and call.kind != "opaque":
             self.einsum(call, *args)
         else:
-            slow = function in (np.sort, np.argsort)
-            raise Unsayable(f"{call.path} has no counterpart here", slow=slow)
+            kind = Slow if function in (np.sort, np.argsort) else Unsayable
+            raise kind(f"{call.path} has no counterpart here")
 
     def out(self, call: Call) -> Place:
         """Where the result goes."""
         return self.place(call.into) if call.into is not None else self.new(call.out)
 
-    def formula(self, call: Call, name: str, args: Any, dtypes: list[Any], result: Any) -> None:
-        """An expression of the table, on operands brought to the dtypes of its loop."""
+    def formula(self, call: Call, name: str, args: Any, loop: Any) -> None:
+        """An expression of the table, on operands brought to the dtypes of its loop (the last is the result's)."""
+        *dtypes, result = loop
         text, out = expression(name, dtypes[-1]), self.out(call)
         rounded = call.function is np.round and any(args[1:])
         if text is None or call.kwargs or rounded:
@@ -413,7 +408,7 @@ class Writer(Identifiers):
         if axes and dtype.kind == "f" and x.view.dtype == dtype:
             _, count, k = axes[-1]
             if count >= (nests.LONGEST_ROW + 1 if to.strides[k] else FEW):
-                self.copy(out, first)
+                self.line(out, "{0}", [first])
                 self.each(name, [to, each, to], shape, each)
                 return
         text = text.replace("{0}", "{out}").replace("{1}", "{0}")
@@ -447,16 +442,17 @@ class Writer(Identifiers):
             x, y = a.shown(a.view[..., None]), b.shown(b.view[..., None, :, :])
             self.products(c, c.view[..., None, :], x, y)
             return
+        if not c.view.size:
+            return
         wide = [p.shown(np.broadcast_to(p.view, (*batch, *p.view.shape[-2:]))) for p in (a, b, c)]
-        firsts = [p.shown(p.view[..., 0, 0]).element() for p in wide] if c.view.size else []
+        firsts = [p.shown(p.view[..., 0, 0]).element() for p in wide]
         axes = axes_of(tuple(batch), firsts, None)
         given = [
             f"&{shown(first, axes)}, {place.strides[-2]}, {place.strides[-1]}"
-            for first, place in zip(firsts, wide, strict=False)
+            for first, place in zip(firsts, wide, strict=True)
         ]
         text = f"product_{TYPES[dtype.name]}({m}, {n}, {k}, {', '.join(given)});"
-        if firsts:
-            self.part(looped(axes, [text]), [a, b])
+        self.part(looped(axes, [text]), [a, b])
 
     def products(self, out: Place, to: Any, *factors: Place) -> None:
         """Products added up over the axes that ``to``, a view of ``out``, does not have."""
@@ -483,7 +479,7 @@ class Writer(Identifiers):
             axes = [slice(None) if c in said else None for c in order]
             factors.append(x.shown(view[(*axes, ...)]))
         if np.broadcast(*(p.view for p in factors)).size > SMALL:
-            raise Unsayable(f"more than {SMALL:,} products are added up elsewhere", slow=True)
+            raise Slow(f"more than {SMALL:,} products are added up elsewhere")
         self.products(out, out.view[(..., *[None] * (len(order) - len(labels)))], *factors)
 
     # -- elements in other places -------------------------------------------------------------------
