@@ -149,6 +149,9 @@ FUNCTIONS: dict[str, Any] = {
     "argmax": lambda g, out, *args, **how: extreme(g, "ArgMax", out, *args, **how),
     "argmin": lambda g, out, *args, **how: extreme(g, "ArgMin", out, *args, **how),
     "positive": lambda g, out, x: x,
+    "floor_divide": lambda g, out, x, y: g.node(  # ONNX divides whole numbers towards zero
+        "Div", [g.node("Sub", [x, g.node("Mod", [x, y], out)], out), y], out
+    ),
     "add.accumulate": lambda g, out, x, axis=0, **_: g.node(
         "CumSum", [x, np.int64(axis % x.ndim)], out
     ),
