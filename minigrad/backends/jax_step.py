@@ -26,17 +26,13 @@ from ..compiler.tracer import Retarget
 from ..errors import ProgramError, told
 from ..ops.windows import pair, transposed_shape
 from ..static.program.program import Program
-from .replay import Replay
+from .replay import Replay, entering
 
-_ROWS = "how many rows a mask chooses is not known while JAX traces; use where instead"
-REFUSED = {"select_rows": _ROWS, "spread_rows": _ROWS, "merge_rows": _ROWS}
+REFUSED = ("select_rows", "spread_rows", "merge_rows")
 COUNTERPARTS: dict[str, Callable[..., Any]] = {"erf": jax_erf}
 
 
-def counterpart(function: Any) -> Any:
-    """Enter a function in the table under its own name."""
-    COUNTERPARTS[function.__name__] = function
-    return function
+counterpart = entering(COUNTERPARTS)
 
 
 def transposed(function: Any, shape: Any, x: Any) -> Any:
@@ -247,7 +243,8 @@ class JaxReplay(Replay):
         """A kernel as a whole: its counterpart, or its code with jax.numpy in NumPy's place."""
         if call.path in REFUSED:
             raise ProgramError(
-                f"{call.path} has no counterpart in JAX: {REFUSED[call.path]}.\n"
+                f"{call.path} has no counterpart in JAX: how many rows a mask chooses is not known "
+                "while JAX traces; use where instead.\n"
                 f"  repair: static.compile without backend, or static.Executor()"
             )
         kernel = COUNTERPARTS.get(call.path) or self.retarget.of(call.function)
@@ -275,7 +272,7 @@ class JaxReplay(Replay):
             ends, (stacks, rows) = lax.scan(one, starts, sequences)
             self.set([stack for _, stack in loop.stacked], stacks)
             frames = rows, None
-        elif self.is_differentiated(loop):
+        elif loop.frames is not None:
             ends, frames = self.bounded(loop, test, one, starts)
         else:
             ends, frames = lax.while_loop(test, lambda carried: one(carried)[0], starts), None

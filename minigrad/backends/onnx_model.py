@@ -33,7 +33,7 @@ from ..static.program.operator import names_of
 from ..static.program.program import Program
 from ..static.run.executor import data_of, fed_shapes
 from .lowering import lowered
-from .replay import Replay, index_arrays
+from .replay import Replay, entering, index_arrays
 
 OPERATORS = read_tables(Path(__file__).with_name("onnx_ufuncs.ini"))
 
@@ -80,21 +80,16 @@ COMPOSED: dict[str, Callable[..., Any]] = {
     "isfinite": lambda x: np.less(np.absolute(x), np.inf),
     "isinf": lambda x: np.equal(np.absolute(x), np.inf),
     "isnan": lambda x: np.logical_not(np.equal(x, x)),
+    "logaddexp": lambda x, y: np.maximum(x, y) + np.log1p(np.exp(-np.absolute(x - y))),
+    "remainder": lambda x, y: x - np.floor(x / y) * y,
+    "floor_divide": lambda x, y: np.floor(x / y),
     "stack": lambda parts, axis=0: np.concatenate([np.expand_dims(p, axis) for p in parts], axis),
     "tril": lambda x, k=0: np.where(np.tril(np.ones(x.shape[-2:], bool), k), x, 0),
     "triu": lambda x, k=0: np.where(np.triu(np.ones(x.shape[-2:], bool), k), x, 0),
 }
 
 
-def composed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Enter a function in the table under its own name."""
-    COMPOSED[function.__name__] = function
-    return function
-
-
-@composed
-def logaddexp(x, y):
-    return np.maximum(x, y) + np.log1p(np.exp(-np.absolute(x - y)))
+composed = entering(COMPOSED)
 
 
 @composed
@@ -112,16 +107,6 @@ def _products_so_far(x, axis=0, **_):
 
 
 COMPOSED["multiply.accumulate"] = _products_so_far
-
-
-@composed
-def remainder(x, y):
-    return x - np.floor(x / y) * y
-
-
-@composed
-def floor_divide(x, y):
-    return np.floor(x / y)
 
 
 @composed
@@ -158,10 +143,7 @@ FUNCTIONS: dict[str, Any] = {
 }
 
 
-def function(call: Any) -> Any:
-    """Enter a function in the table under its own name."""
-    FUNCTIONS[call.__name__] = call
-    return call
+function = entering(FUNCTIONS)
 
 
 @function
@@ -217,10 +199,7 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
 }
 
 
-def counterpart(function: Any) -> Any:
-    """Enter a function in the table under its own name."""
-    COUNTERPARTS[function.__name__] = function
-    return function
+counterpart = entering(COUNTERPARTS)
 
 
 @counterpart
@@ -483,18 +462,12 @@ class Graph(Replay):
 
     def looked_up(self, shape: Any, index: Any) -> Symbol:
         """Where an index with arrays points to in the flat value: what is fixed, and for each array its stride."""
-        parts = list(index) if isinstance(index, tuple) else [index]
-        refuse_masks(parts)
-        known = {
-            k: self.cast(part, np.int64)
-            for k, part in enumerate(parts)
-            if isinstance(part, Symbol | np.ndarray | list)
-        }
+        refuse_masks(index if isinstance(index, tuple) else [index])
         at = np.arange(math.prod(shape)).reshape(shape)
-        base, arrays = index_arrays(at, parts, {k: part.shape for k, part in known.items()})
+        base, arrays = index_arrays(at, index, Symbol | np.ndarray | list)
+        parts = [self.cast(part, np.int64) for part, *_ in arrays]
         total = self.cast(base)
-        for k, axis, which in arrays:
-            part = known[k]
+        for part, (_, axis, which) in zip(parts, arrays, strict=True):
             n, stride = max(shape[axis], 1), math.prod(shape[axis + 1 :])
             for op, number in (("Add", n), ("Mod", n), ("Mul", stride)):
                 part = self.node(op, [part, np.int64(number)], part)
@@ -568,7 +541,7 @@ class Graph(Replay):
 
     def while_loop(self, loop: Loop) -> None:
         """A `Loop` without a limit, which keeps nothing for a gradient."""
-        if self.is_differentiated(loop):
+        if loop.frames is not None:
             raise self.unbounded(loop)
         starts = self.starts(loop)
         goes_on = self.test(loop, starts)
@@ -623,7 +596,7 @@ class Graph(Replay):
         }
         outs = iter(self.nodes_of("If", [pred], first, **graphs))
         self.set([r[2] for r in branch.results], [next(outs) for _ in branch.results])
-        if branch.frames is not None and not branch.backward:
+        if not branch.backward:
             self.values[branch.frames] = mapped(saved, lambda _: next(outs))
 
     # -- the file --------------------------------------------------------------------------------

@@ -46,7 +46,6 @@ class Replay:
                 )
         self.recorder = Recorder(math.inf, whole)
         self.schedule = lower(program, fetch, recorder=self.recorder)
-        self.read = {n for b in program.blocks for op in b.ops for n in op.input_names}
         self.op: Any = None  # what runs, for errors
         self.values: dict[Any, Any] = {}  # an Array → what it is now
         self.views: dict[Array, Call] = {}  # an Array → how it looks at another one
@@ -139,10 +138,6 @@ class Replay:
 
     # -- control flow ----------------------------------------------------------------------
 
-    def is_differentiated(self, loop: Loop) -> bool:
-        """Whether a grad op reads what the steps of a loop save."""
-        return loop.op.outputs["scopes"][0] in self.read
-
     def unbounded(self, loop: Loop) -> ProgramError:
         """What is said of a while loop that is differentiated, without a limit."""
         what = "the gradient of a while loop needs the values of every step: nobody knows how many"
@@ -182,26 +177,39 @@ class Replay:
         return {id(array): self.value(array) for array in saved}
 
 
+def entering(table: dict[str, Any]) -> Callable[[Any], Any]:
+    """What enters a function in a table under its own name."""
+
+    def enter(function: Any) -> Any:
+        table[function.__name__] = function
+        return function
+
+    return enter
+
+
 def loop_dtypes(ufunc: np.ufunc, args: Any) -> Any:
     """What NumPy brings the operands of a ufunc to, and of what its result is."""
     types = [a.dtype if hasattr(a, "dtype") else type(a) for a in args]
     return ufunc.resolve_dtypes((*types, None))
 
 
-def index_arrays(at: Any, parts: list[Any], shapes: dict[int, Any]) -> tuple[Any, list[Any]]:
-    """Where an index looks things up in ``at``, if some of its parts are arrays that are known only later.
+def index_arrays(at: Any, index: Any, kinds: Any) -> tuple[Any, list[Any]]:
+    """Where an index looks things up in ``at``, if parts of it are arrays of these kinds, known only later.
 
-    ``shapes`` are those of the arrays, by place.  Returns the elements with 0 for each array, and for each array its
-    place, the axis it is for, and which element of it stands where.
+    Returns the elements with 0 for each array, and for each the array, the axis it is for, and which element of it
+    stands where.
     """
-    zeros = [np.zeros(shapes[k], int) if k in shapes else part for k, part in enumerate(parts)]
+    parts = list(index) if isinstance(index, tuple) else [index]
+    zeros = [np.zeros(np.shape(part), int) if isinstance(part, kinds) else part for part in parts]
     arrays = []
-    for k, shape in shapes.items():
+    for k, part in enumerate(parts):
+        if not isinstance(part, kinds):
+            continue
         before, behind = ([p for p in some if p is not None] for some in (parts[:k], parts[k:]))
         axis = at.ndim - len(behind) if any(p is Ellipsis for p in before) else len(before)
-        count = np.arange(math.prod(shape))
-        along = np.expand_dims(count, [a for a in range(at.ndim) if a != axis])
-        every = np.broadcast_to(along, (*at.shape[:axis], len(count), *at.shape[axis + 1 :]))
-        index = [*zeros[:k], count.reshape(shape), *zeros[k + 1 :]]
-        arrays.append((k, axis, every[tuple(index)]))
+        count = np.arange(zeros[k].size)
+        sizes = (*at.shape[:axis], count.size, *at.shape[axis + 1 :])
+        every = np.broadcast_to(np.indices(sizes, sparse=True)[axis], sizes)
+        own = [*zeros[:k], count.reshape(zeros[k].shape), *zeros[k + 1 :]]
+        arrays.append((part, axis, every[tuple(own)]))
     return at[tuple(zeros)], arrays

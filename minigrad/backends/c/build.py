@@ -49,7 +49,7 @@ def load(text: str, exact: bool) -> Any:
     name = hashlib.sha256("\0".join(facts).encode()).hexdigest()[:32]
     for folder in folders():
         for path in sorted(folder.glob(f"{name}-*.so")):
-            if path.stem.partition("-")[2] == _digest(path):
+            if path.stem == f"{name}-{_digest(path)}":
                 return connected(path, text)
         with contextlib.suppress(OSError):
             return connected(_compiled(command, text, folder, name), text)

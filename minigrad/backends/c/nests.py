@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -32,16 +32,20 @@ LONGEST_ROW = 256
 ROLLED = "#pragma GCC unroll 1"
 
 
-class Place(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Place:
     """Elements of a struct member: ``view`` shows which elements of ``base`` they are.
 
-    ``at`` is what a loop around it adds to the index: "t1 * 64".
+    ``at`` is what a loop around it adds to the index: "t1 * 64".  An index gives the elements there.
     """
 
     ref: str
     base: Any
     view: Any
     at: str = ""
+
+    shape = property(lambda self: self.view.shape)
+    dtype = property(lambda self: self.view.dtype)
 
     @property
     def name(self) -> str:
@@ -66,12 +70,15 @@ class Place(NamedTuple):
 
     def shown(self, view: Any) -> Place:
         """The same memory, seen as another view."""
-        return self._replace(view=view)
+        return replace(self, view=view)
+
+    def __getitem__(self, index: Any) -> Place:
+        return self.shown(self.view[index])
 
     def element(self, shape: tuple[int, ...] | None = None) -> Element:
         """One element for each index of a shape it is stretched to."""
         wide = self if shape is None else self.shown(np.broadcast_to(self.view, shape))
-        return Element(self.ref, self.view.dtype, wide.strides, self.offset, self.at)
+        return Element(self.ref, self.dtype, wide.strides, self.offset, self.at)
 
 
 class Element(NamedTuple):

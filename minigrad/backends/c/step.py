@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.memory import STATE, aligned_zeros, too_many_steps
-from ...compiler.schedule import Call, replace_arrays
+from ...compiler.schedule import Call, arrays_in, replace_arrays
 from ...compiler.step import Step, explained
 from ...errors import ProgramError
 from ...static.program.program import Program
@@ -49,9 +49,8 @@ class BuiltC:
         self.writer = Writer(program, step.fetch, step.memory, step.exact, step.max_steps)
         calls = self.writer.schedule.items
         calls = [c for c in calls if getattr(c, "kind", "") not in ("view", "fill")]
-        arrays = [a for c in calls if isinstance(c, Call) for a in c.touches()]
-        small = all(a.size < 1000 for a in arrays)
-        if len(calls) < FEWEST + small and all(isinstance(c, Call) for c in calls):
+        straight = all(isinstance(c, Call) for c in calls)
+        if straight and len(calls) < FEWEST + all(a.size < 1000 for a in arrays_in(calls)):
             raise Slower(f"{len(calls)} calls of NumPy take no longer than one of C")
         self.text, self.names = self.writer.text(), self.writer.table
         self.function = load(self.text, step.exact)
@@ -72,14 +71,10 @@ class BuiltC:
 
     def array(self, place: Place) -> Any:
         """What NumPy sees at a place."""
-        view, begin = place.view, place.offset * place.view.itemsize
-        if place.ref.startswith("f->"):
-            block = self.fed[[m.ref for m in self.writer.members["f"]].index(place.ref)]
-        elif place.ref in self.begins:
-            block, first = self.begins[place.ref]
-            begin += first
-        else:  # a table of known numbers
-            return view
+        members, view = self.writer.members["f"], place.view
+        blocks = self.begins | {m.ref: (fed, 0) for m, fed in zip(members, self.fed, strict=True)}
+        block, begin = blocks.get(place.ref, (place.base, 0))  # else a table of known numbers
+        begin += place.offset * view.itemsize
         return np.ndarray(view.shape, view.dtype, block, begin, view.strides)
 
     def prepared(self) -> tuple[Any, Any]:
@@ -87,14 +82,8 @@ class BuiltC:
 
         C changes parameters after everything that may fail, and no signal is seen in between.
         """
-        p, s, f = self.pointers
-        names = {
-            "array": np.ndarray,
-            "point": self.point,
-            "fail": self.fail,
-            "function": self.function,
-        }
-        names |= {"p": p, "s": s, "f": f}
+        names = {"array": np.ndarray, "point": self.point, "fail": self.fail}
+        names |= {"function": self.function, **dict(zip("psf", self.pointers, strict=True))}
         names |= {f"result{k}": self.array(place) for k, place in enumerate(self.writer.fetched)}
         results = ", ".join(f"{n}.copy()" for n in names if n.startswith("result"))
         feeds, tests, lines = [], ["True"], []
@@ -107,18 +96,16 @@ class BuiltC:
             show = f"{n}_here[...] = {n}" if fed.nbytes < COPIED else f"point({k}, {n})"
             lines += [f"    if {n} is not None:", f"        {show}"]
         said = ", ".join(feeds)
-        lines = [
+        text = [
             f"def run({said}):",
             *lines,
             "    if failed := function(p, s, f):",
             "        fail(failed)",
-        ]
-        lines += [
             f"    return [{results}]",
             f"def fits({said}):",
             f"    return {' and '.join(tests)}",
         ]
-        exec("\n".join(lines), names)
+        exec("\n".join(text), names)
         return names["run"], names["fits"]
 
     def point(self, k: int, value: Any) -> None:
