@@ -120,10 +120,6 @@ class JaxStep(Step):
 
     kept = jax.Array
 
-    def __init__(self, program: Program, fetch: Any, executor: Any, max_steps: Any) -> None:
-        super().__init__(program, fetch, executor)
-        self.max_steps = max_steps
-
     @staticmethod
     def start_memory(program: Program, executor: Any) -> Any:
         """The parameters, as JAX has them."""
@@ -253,31 +249,45 @@ class JaxReplay(Replay):
     # -- loops and branches ------------------------------------------------------------------
 
     def loop(self, loop: Loop) -> None:
-        """``while`` and ``recurrent``: JAX's own loops, and with them what each step saves."""
-        if loop.op.type.endswith("_grad"):
-            return self.loop_back(loop)
+        """JAX's own loops, and with them what each step saves; a grad op goes back over that."""
+        back = loop.op.type.endswith("_grad")
+        frames: Any = loop.frames
+        rows, count = self.value(frames) if back else ({}, None)
         starts = self.starts(loop)
 
-        def test(carried: Any) -> Any:
-            self.set([c[1] for c in loop.carried], carried)
+        def test(state: Any) -> Any:
+            self.set([c[1] for c in loop.carried], state[0])
             self.items(loop.test)
             return jnp.all(self.value(loop.go_on))
 
-        def one(carried: Any, slices: Any = ()) -> Any:
-            after = self.step(loop, carried, slices)
-            return after, ([self.value(v) for v, _ in loop.stacked], self.frame(loop.saved))
+        def one(state: Any, row: Any = ({}, ())) -> Any:
+            saved, slices = row
+            self.restored(loop.saved if back else [], saved)
+            after = self.step(loop, state, slices)
+            frame = {} if back else self.frame(loop.saved)
+            return after, ([self.value(v) for v, _ in loop.stacked], frame)
 
-        if loop.go_on is None:
+        def earlier(k: Any, state: Any) -> Any:
+            saved = jax.tree.map(lambda r: r[count - 1 - k], rows)
+            return one(state, (saved, ()))[0]
+
+        kept: Any = None
+        if count is not None:
+            ends = lax.fori_loop(0, count, earlier, starts)
+        elif loop.go_on is None:
             sequences = [self.value(seq) for seq, _ in loop.slices]
-            ends, (stacks, rows) = lax.scan(one, starts, sequences)
+            forward = frames.item if back else loop
+            length = len(self.value(forward.slices[0][0]))
+            ends, (stacks, saved) = lax.scan(one, starts, (rows, sequences), length, reverse=back)
             self.set([stack for _, stack in loop.stacked], stacks)
-            frames = rows, None
-        elif loop.frames is not None:
-            ends, frames = self.bounded(loop, test, one, starts)
+            kept = saved, None
+        elif frames is not None:
+            ends, kept = self.bounded(loop, test, one, starts)
         else:
-            ends, frames = lax.while_loop(test, lambda carried: one(carried)[0], starts), None
-        self.finish(loop, ends, [])
-        self.values[loop.frames] = frames
+            ends = lax.while_loop(test, lambda state: one(state)[0], starts)
+        self.finish(loop, ends)
+        if not back:
+            self.values[frames] = kept
 
     def bounded(self, loop: Loop, test: Any, one: Any, starts: Any) -> Any:
         """A while loop of at most so many steps, which keeps what each of them saves."""
@@ -299,34 +309,6 @@ class JaxReplay(Replay):
         about = jax.ShapeDtypeStruct((), np.int32)
         count = jax.pure_callback(_ended, about, count, test(ends), limit)
         return ends, (rows, count)
-
-    def loop_back(self, loop: Loop) -> None:
-        """The steps backwards: what is handed on, sums over all steps, and a value of each."""
-        rows, count = self.value(loop.frames)
-        starts, zeros = self.starts(loop), [self.fitted(0, like) for *_, like in loop.totals]
-
-        def one(state: Any, row: Any) -> Any:
-            carried, totals = state
-            saved, slices = row
-            self.restored(loop.saved, saved)
-            after = self.step(loop, carried, slices)
-            return (after, self.added(loop, totals)), [self.value(v) for v, _ in loop.stacked]
-
-        if count is None:
-            frames: Any = loop.frames
-            first = frames.item
-            row = rows, [self.value(seq) for seq, _ in loop.slices]
-            length = len(self.value(first.slices[0][0]))
-            (ends, totals), out = lax.scan(one, (starts, zeros), row, length, reverse=True)
-            self.set([stack for _, stack in loop.stacked], out)
-        else:
-
-            def earlier(k: Any, state: Any) -> Any:
-                row = jax.tree.map(lambda r: r[count - 1 - k], rows)
-                return one(state, (row, []))[0]
-
-            ends, totals = lax.fori_loop(0, count, earlier, (starts, zeros))
-        self.finish(loop, ends, totals)
 
     def branch(self, branch: Branch) -> None:
         """``cond`` and its grad op; each side gives what either of them saves."""

@@ -51,7 +51,7 @@ def on_backend(
         needs("jax", "jax", 'backend="jax"')
         from .jax_step import JaxStep
 
-        step = JaxStep(program, fetch, executor, max_steps)
+        step = JaxStep(program, fetch, executor, max_steps=max_steps)
     shapes = fed_shapes(program, feed)
     if not any(-1 in shape for shape in shapes.values()):
         step.build(shapes)
@@ -116,9 +116,6 @@ def export_onnx(
     """
     check_program(program, "export_onnx", "program, path, fetch=[…]")
     needs("onnx", "onnx", "export_onnx")
-    from .onnx_model import onnx_model, write_model
+    from .onnx_model import onnx_model
 
-    model = onnx_model(program, feed, fetch, executor)
-    if path is not None:
-        write_model(model, path)
-    return model
+    return onnx_model(program, path, feed, fetch, executor)

@@ -521,19 +521,17 @@ class Graph(Replay):
         back = loop.op.type.endswith("_grad")
         frames = self.value(loop.frames) if back else []
         steps = range(len(frames) if back else loop.slices[0][0].shape[0])
-        carried = self.starts(loop)
-        totals = [self.fitted(0, like) for *_, like in loop.totals]
+        state = self.starts(loop)
         rows = []
         for k in reversed(steps) if back else steps:
             if back:
                 self.restored(loop.saved, frames[k])
             slices = [self.sliced(self.value(seq), k) for seq, _ in loop.slices]
-            carried = self.step(loop, carried, [self.reshape(s, s.shape[1:]) for s in slices])
-            totals = self.added(loop, totals)
+            state = self.step(loop, state, [self.reshape(s, s.shape[1:]) for s in slices])
             rows.append([self.reshape(self.value(v), (1, *v.shape)) for v, _ in loop.stacked])
             if not back:
                 frames.append(self.frame(loop.saved))
-        self.finish(loop, carried, totals)
+        self.finish(loop, state)
         for k, (_, stack) in enumerate(loop.stacked):
             column = [row[k] for row in (reversed(rows) if back else rows)]
             self.set([stack], [self.alike("Concat", column, stack, axis=0) if column else 0])
@@ -543,18 +541,18 @@ class Graph(Replay):
         """A `Loop` without a limit, which keeps nothing for a gradient."""
         if loop.frames is not None:
             raise self.unbounded(loop)
-        starts = self.starts(loop)
+        starts, _ = self.starts(loop)
         goes_on = self.test(loop, starts)
         carried = [Symbol(self.unique("carried"), s.shape, s.dtype) for s in starts]
         count = Symbol(self.unique("count"), (), np.dtype(np.int64))
         before = Symbol(self.unique("goes_on"), (), goes_on.dtype)
         nodes: list[NodeProto] = []
         with self.into(nodes):
-            after = self.step(loop, carried, [])
+            after, _ = self.step(loop, (carried, []), [])
             again = self.test(loop, after)
         body = self.inner("step", nodes, [count, before, *carried], [again, *after])
         ends = self.nodes_of("Loop", [count.of(()), goes_on, *starts], carried, body=body)
-        self.finish(loop, ends, [])
+        self.finish(loop, (ends, []))
 
     def test(self, loop: Loop, carried: Iterable[Any]) -> Symbol:
         """Whether a while loop goes on."""
@@ -649,8 +647,8 @@ def axes_of(call: Call, ndim: int) -> list[int]:
 OPSET = 18
 
 
-def onnx_model(program: Program, feed: Any, fetch: Any, executor: Any) -> Any:
-    """The checked `onnx.ModelProto` of a program for feeds of these shapes."""
+def onnx_model(program: Program, path: Any, feed: Any, fetch: Any, executor: Any) -> Any:
+    """The checked `onnx.ModelProto` of a program for feeds of these shapes, written to a file if there is a path."""
     names = names_of(program, fetch, "fetch", root=True)
     shapes = fed_shapes(program, feed)
     for name, shape in shapes.items():
@@ -662,8 +660,8 @@ def onnx_model(program: Program, feed: Any, fetch: Any, executor: Any) -> Any:
             )
     with limited_depth():
         graph = Graph(lowered(program, shapes, names), names)
-        dtypes = {n: np.dtype(v.dtype) for n, v in data_of(program).items()}
-        feeds = {n: Symbol(graph.unique(n), shapes[n], dtype) for n, dtype in dtypes.items()}
+        data = data_of(program).items()
+        feeds = {n: Symbol(graph.unique(n), shapes[n], v.dtype) for n, v in data}
         start = start_values(program, executor)
         parameters = {n: graph.stored(n, value) for n, value in start.items()}
         _, results = graph(parameters, feeds)
@@ -675,10 +673,7 @@ def onnx_model(program: Program, feed: Any, fetch: Any, executor: Any) -> Any:
     opset = helper.make_opsetid("", OPSET)
     model = helper.make_model(whole, producer_name="minigrad", opset_imports=[opset], ir_version=9)
     onnx.checker.check_model(model, full_check=True)
+    if path is not None:
+        with replacing(path) as file:
+            onnx.save_model(model, file)
     return model
-
-
-def write_model(model: Any, path: str | Path) -> None:
-    """Write a model to a file."""
-    with replacing(path) as file:
-        onnx.save_model(model, file)

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.lower import lower
-from ..compiler.program_passes import is_state
+from ..compiler.lower import lower, state_written_inside
 from ..compiler.schedule import Array, Call, Loop, arrays_in, replace_arrays
 from ..compiler.tracer import Recorder
 from ..errors import ProgramError, refusal, told
@@ -37,13 +36,12 @@ class Replay:
     put: Any  #: (call, value, new): a value whose view has changed
 
     def __init__(self, program: Program, fetch: list[str], whole: Callable[..., bool]) -> None:
-        for block in program.blocks[1:]:
-            for name in (n for op in block.ops for n in op.output_names if is_state(block, n)):
-                raise refusal(
-                    f"a loop or branch writes the parameter {name!r}: a pure function returns what it changes",
-                    "carry it as a loop variable, or run the program with static.Executor()",
-                    ProgramError,
-                )
+        if names := sorted(state_written_inside(program)):
+            raise refusal(
+                f"a loop or branch writes the parameter {names[0]!r}: a pure function returns what it changes",
+                "carry it as a loop variable, or run the program with static.Executor()",
+                ProgramError,
+            )
         self.recorder = Recorder(math.inf, whole)
         self.schedule = lower(program, fetch, recorder=self.recorder)
         self.op: Any = None  # what runs, for errors
@@ -144,28 +142,27 @@ class Replay:
         advice = 'static.static_rnn; or backend="jax" or "c" with max_steps=100'
         return ProgramError(told(what, advice, loop.op.source_line))
 
-    def starts(self, loop: Loop) -> list[Any]:
-        """What the first step of a loop is given."""
-        return [self.like(start, begin) for start, begin, *_ in loop.carried]
+    def starts(self, loop: Loop) -> Any:
+        """What the first step of a loop is given, and totals of nothing."""
+        carried = [self.like(start, begin) for start, begin, *_ in loop.carried]
+        return carried, [self.fitted(0, like) for *_, like in loop.totals]
 
-    def step(self, loop: Loop, carried: Iterable[Any], slices: Iterable[Any]) -> list[Any]:
-        """The body of a loop, once: what goes on to the next step."""
+    def step(self, loop: Loop, state: Any, slices: Iterable[Any]) -> Any:
+        """The body of a loop, once: what goes on to the next step, and the totals after this one."""
+        carried, totals = state
         self.set([c[1] for c in loop.carried], carried)
         self.set([part for _, part in loop.slices], slices)
         self.items(loop.body)
-        return [self.like(after, begin) for _, begin, after, _ in loop.carried]
-
-    def added(self, loop: Loop, totals: Iterable[Any]) -> list[Any]:
-        """The totals of a loop after one more step."""
-        return [
+        return [self.like(after, begin) for _, begin, after, _ in loop.carried], [
             self.function("np.add", [total, self.like(value, like)], {}, like)
             for total, (value, _, like) in zip(totals, loop.totals, strict=True)
         ]
 
-    def finish(self, loop: Loop, carried: Iterable[Any], totals: Iterable[Any]) -> None:
+    def finish(self, loop: Loop, state: Any) -> None:
         """What a loop leaves."""
-        ends = [*(c[3] for c in loop.carried), *(total for _, total, _ in loop.totals)]
-        self.set(ends, [*carried, *totals])
+        carried, totals = state
+        self.set([c[3] for c in loop.carried], carried)
+        self.set([total for _, total, _ in loop.totals], totals)
 
     def restored(self, pairs: list[Any], frames: Any) -> None:
         """What a step or a branch saved, under its names in the backward part."""

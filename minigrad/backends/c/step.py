@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.memory import STATE, aligned_zeros, too_many_steps
+from ...compiler.memory import STATE, aligned_zeros
 from ...compiler.schedule import Call, arrays_in, replace_arrays
 from ...compiler.step import Step, explained
 from ...errors import ProgramError
@@ -17,21 +17,15 @@ from .build import load
 from .nests import Place
 from .text import Slower, Writer, padded
 
-COPIED = 1 << 13  #: bytes: a smaller feed is copied, which takes less time than to ask where it is
-FEWEST = (
-    3  #: calls of NumPy that are worth a call of C; where no array has 1,000 elements, one more
-)
+#: bytes: a smaller feed is copied, which takes less time than to ask where it is
+COPIED = 1 << 13
+#: calls of NumPy that are worth a call of C; where no array has 1,000 elements, one more
+FEWEST = 3
 CPYTHON = sys.implementation.name == "cpython"
 
 
 class CStep(Step):
     """A program compiled as C; called like a `Step`, with the same feeds, results, parameters and errors."""
-
-    def __init__(
-        self, program: Program, fetch: Any, executor: Any, exact: bool, max_steps: int | None
-    ) -> None:
-        super().__init__(program, fetch, executor, exact)
-        self.max_steps = max_steps
 
     def built(self, program: Program) -> Any:
         """The function in C; in NumPy, and ``history`` says so, where that is faster."""
@@ -122,8 +116,6 @@ class BuiltC:
         """Raise what NumPy's kernel raises with the values it failed with."""
         function, args, kwargs, op = self.writer.failures[number - 1]
         try:
-            if function == "steps":
-                too_many_steps(*args)
             args, kwargs = replace_arrays(
                 (args, kwargs), lambda a: self.array(self.writer.place(a))
             )

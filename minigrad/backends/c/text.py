@@ -25,7 +25,7 @@ import numpy as np
 
 from ...compiler import schedule
 from ...compiler.lower import lower
-from ...compiler.memory import Memory, refusal
+from ...compiler.memory import Memory, refusal, too_many_steps
 from ...compiler.passes.dce import drop_unneeded
 from ...compiler.passes.in_place import make_in_place
 from ...compiler.schedule import Array, Branch, Call, Loop, arrays_in
@@ -599,7 +599,7 @@ class Writer(Identifiers):
         reads = [place for place in (*begins, count) if place]
         if loop.go_on is not None:
             limit = min(STEP_LIMIT, steps) if loop.saved else STEP_LIMIT
-            leave = self.fail("steps", (limit,), {})
+            leave = self.fail(too_many_steps, (limit,), {})
             go_on = self.place(loop.go_on)
             reads.append(go_on)
             head = f"for (int {t} = 0;; {t}++) {{"
