@@ -71,6 +71,12 @@ TABLE |= {
     "exp2": lambda x: mg.exp(x * math.log(2.0)),
     "leaky_relu": lambda x, slope=0.01: mg.leaky_relu(x, float(slope)),
     "hardtanh": lambda x, low=-1, high=1: mg.clip(x, float(low), float(high)),
+    "elu": lambda x, alpha=1, scale=1, input_scale=1: _scaled(
+        mg.elu(_scaled(x, input_scale), float(alpha)), scale
+    ),
+    "var": lambda x, dim=None, *, correction=1, keepdim=False: mg.var(
+        x, _axes(dim), 1 if correction is None else correction, keepdim
+    ),
     "cumsum": lambda x, dim, *, dtype=None: mg.cumsum(x, dim),
     "linalg_vector_norm": lambda x, ord=2, dim=None, keepdim=False, *, dtype=None: mg.norm(
         x, ord, _axes(dim), keepdim
@@ -78,8 +84,13 @@ TABLE |= {
     "_softmax": lambda x, dim, half: mg.softmax(x, dim),
     "_log_softmax": lambda x, dim, half: mg.log_softmax(x, dim),
     "topk": lambda x, k, dim=-1, largest=True, sorted=True: mg.topk(x, k, dim, largest),
+    "sort": lambda x, *how: (mg.sort(x, *how), mg.argsort(x, *how)),
     "einsum": lambda equation, operands, **path: mg.einsum(equation.replace(" ", ""), *operands),
     "addmm": lambda b, x, y, *, beta=1, alpha=1: _scaled(b, beta) + _scaled(mg.matmul(x, y), alpha),
+    "cat": lambda tensors, dim=0: mg.concat([x for x in tensors if x.shape != (0,)], dim),
+    "split_with_sizes": lambda x, sizes, dim=0: [
+        slice_(x, dim, *ends) for ends in pairwise(accumulate(sizes, initial=0))
+    ],
     "select": lambda x, dim, index: x[*[slice(None)] * (dim % x.ndim), index],
     "index_select": lambda x, dim, index: mg.take(x, index, dim),
     "index": lambda x, indices: x[tuple(slice(None) if i is None else i for i in indices)],
@@ -106,16 +117,6 @@ def gelu(x, *, approximate="none"):
     return 0.5 * x * (1 + mg.tanh(inner))
 
 
-@op
-def elu(x, alpha=1, scale=1, input_scale=1):
-    return _scaled(mg.elu(_scaled(x, input_scale), float(alpha)), scale)
-
-
-@op
-def var(x, dim=None, *, correction=1, keepdim=False):
-    return mg.var(x, _axes(dim), 1 if correction is None else correction, keepdim)
-
-
 def _extreme(value: Callable[..., Any], place: Callable[..., Any]) -> Callable[..., Any]:
     def both(x: Any, *dim: Any) -> Any:
         return (value(x, *dim), place(x, *dim)) if dim else value(x)
@@ -124,11 +125,6 @@ def _extreme(value: Callable[..., Any], place: Callable[..., Any]) -> Callable[.
 
 
 TABLE |= {"max": _extreme(mg.max, mg.argmax), "min": _extreme(mg.min, mg.argmin)}
-
-
-@op
-def sort(x, dim=-1, descending=False):
-    return mg.sort(x, dim, descending), mg.argsort(x, dim, descending)
 
 
 # -- matrices
@@ -171,16 +167,6 @@ def squeeze(x, dim=None):
 def expand(x, size, *, implicit=False):
     given = [1] * (len(size) - x.ndim) + [*x.shape]
     return mg.broadcast_to(x, [g if s == -1 else s for g, s in zip(given, size, strict=True)])
-
-
-@op
-def cat(tensors, dim=0):
-    return mg.concat([x for x in tensors if x.shape != (0,)], dim)
-
-
-@op
-def split_with_sizes(x, sizes, dim=0):
-    return [slice_(x, dim, a, b) for a, b in pairwise(accumulate(sizes, initial=0))]
 
 
 @op
@@ -328,8 +314,7 @@ def from_torch(function: Any, *examples: Any) -> Program:
     if bad := [x for x in examples if not isinstance(x, torch.Tensor)]:
         what = f"the examples of from_torch are Tensors of PyTorch, not {describe(bad[0])}"
         raise refusal(what, "torch.ones(2, 3), or close over it: lambda x: f(x, 2)", ProgramError)
-    exported = _exported(torch, function, examples)
-    return _Translation(torch, exported).program
+    return _Translation(torch, _exported(torch, function, examples)).program
 
 
 def _exported(torch: Any, function: Any, examples: tuple[Any, ...]) -> Any:
@@ -410,7 +395,7 @@ class _Translation:
         with program_guard(self.program):
             for node in exported.graph.nodes:
                 if node.op == "placeholder":
-                    self._placeholder(node)
+                    self.values[node] = self._placeholder(node)
                 elif node in needed:
                     self.values[node] = self._call(node)
             if self.unknown:
@@ -426,25 +411,22 @@ class _Translation:
         advice = "write them in operations that mg has, or leave that part in PyTorch"
         raise refusal(what, advice, ProgramError)
 
-    def _placeholder(self, node: Any) -> None:
+    def _placeholder(self, node: Any) -> Any:
         signature, stored = self.exported.graph_signature, self.exported.state_dict
         if name := signature.inputs_to_parameters.get(node.name):
             value = stored[name]
             name = next(n for n, v in stored.items() if v is value)  # the first of a shared weight
-            self.values[node] = self._persistable(name, value, value.requires_grad)
-        elif name := signature.inputs_to_buffers.get(node.name):
+            return self._persistable(name, value, value.requires_grad)
+        if name := signature.inputs_to_buffers.get(node.name):
             value = stored[name] if name in stored else self.exported.constants[name]
-            self.values[node], self.buffers[id(value)] = value, name
-        elif name := signature.inputs_to_lifted_tensor_constants.get(node.name):
+            self.buffers[id(value)] = name
+            return value
+        if name := signature.inputs_to_lifted_tensor_constants.get(node.name):
             value = self.exported.constants[name]
-            trained = value.requires_grad
-            self.values[node] = self._persistable(name, value, True) if trained else value
-        else:
-            example = node.meta["val"]
-            shape, dtype = tuple(example.shape), _dtype(example.dtype)
-            how = {"is_data": True, "derived_stop": True}
-            block = self.program.global_block()
-            self.values[node] = block.create_var(node.name, shape, dtype, **how)
+            return self._persistable(name, value, True) if value.requires_grad else value
+        example, block = node.meta["val"], self.program.global_block()
+        shape, dtype = tuple(example.shape), _dtype(example.dtype)
+        return block.create_var(node.name, shape, dtype, is_data=True, derived_stop=True)
 
     def _persistable(self, name: str, value: Any, trained: bool) -> Variable:
         known = self.program.global_block().find_var(name)

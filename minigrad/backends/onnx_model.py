@@ -15,6 +15,8 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +85,9 @@ COMPOSED: dict[str, Callable[..., Any]] = {
     "logaddexp": lambda x, y: np.maximum(x, y) + np.log1p(np.exp(-np.absolute(x - y))),
     "remainder": lambda x, y: x - np.floor(x / y) * y,
     "floor_divide": lambda x, y: np.floor(x / y),
+    "multiply.accumulate": lambda x, axis=0, **_: np.stack(
+        [*accumulate(np.moveaxis(x, axis, 0), operator.mul)], axis=axis
+    ),
     "stack": lambda parts, axis=0: np.concatenate([np.expand_dims(p, axis) for p in parts], axis),
     "tril": lambda x, k=0: np.where(np.tril(np.ones(x.shape[-2:], bool), k), x, 0),
     "triu": lambda x, k=0: np.where(np.triu(np.ones(x.shape[-2:], bool), k), x, 0),
@@ -97,16 +102,6 @@ def arctan2(y, x):
     turned = np.where(y < 0, -np.pi, np.pi)
     angle = np.arctan(y / x) + np.where(x < 0, turned, 0.0)
     return np.where(np.logical_and(x == 0, y == 0), 0.0, angle)
-
-
-def _products_so_far(x, axis=0, **_):
-    rows: list[Any] = []
-    for row in np.moveaxis(x, axis, 0):
-        rows.append(rows[-1] * row if rows else row)
-    return np.stack(rows, axis=axis)
-
-
-COMPOSED["multiply.accumulate"] = _products_so_far
 
 
 @composed
@@ -126,13 +121,21 @@ WHOLE_NUMBERS = ("np.remainder", "np.floor_divide")
 
 # -- functions of several nodes: the graph, what the result is like, then what the function is given -------
 
+
+def _place(op, g, out, x, axis=None, keepdims=False):
+    if axis is None:
+        index = g.node(op, [g.reshape(x, [x.size])], x.of((), np.int64), axis=0, keepdims=0)
+        return g.reshape(index, out.shape)
+    return g.node(op, [x], out, axis=axis, keepdims=int(keepdims))
+
+
 FUNCTIONS: dict[str, Any] = {
     "concatenate": lambda g, out, parts, axis=0: g.alike(
         "Concat", parts, out, axis=axis % out.ndim
     ),
     "dot": lambda g, out, x, y: g.alike("MatMul", [x, y], out),
-    "argmax": lambda g, out, *args, **how: extreme(g, "ArgMax", out, *args, **how),
-    "argmin": lambda g, out, *args, **how: extreme(g, "ArgMin", out, *args, **how),
+    "argmax": partial(_place, "ArgMax"),
+    "argmin": partial(_place, "ArgMin"),
     "positive": lambda g, out, x: x,
     "floor_divide": lambda g, out, x, y: g.node(  # ONNX divides whole numbers towards zero
         "Div", [g.node("Sub", [x, g.node("Mod", [x, y], out)], out), y], out
@@ -164,13 +167,6 @@ def take_along_axis(g, out, x, indices, axis):
     wide = x.of((*out.shape[:axis], x.shape[axis], *out.shape[axis + 1 :]))
     inputs = [g.fitted(x, wide), g.fitted(indices, x.of(out.shape, np.int64))]
     return g.node("GatherElements", inputs, out, axis=axis)
-
-
-def extreme(g, op, out, x, axis=None, keepdims=False):
-    if axis is None:
-        index = g.node(op, [g.reshape(x, [x.size])], x.of((), np.int64), axis=0, keepdims=0)
-        return g.reshape(index, out.shape)
-    return g.node(op, [x], out, axis=axis, keepdims=int(keepdims))
 
 
 # -- kernels that stay whole: the graph, what the result is like, then what the kernel is given ------------
@@ -569,30 +565,29 @@ class Graph(Replay):
         pred = self.flag(branch.pred)
         if branch.backward:
             self.restored([*branch.saved[0], *branch.saved[1]], self.value(branch.frames))
-        sides: list[tuple[list[NodeProto], list[Symbol]]] = [([], []), ([], [])]
+        nodes: Any = ([], [])
+        sides: Any = ([], [])  # what each gives
         saved: dict[int, Any] = {}
-        for k, (nodes, results) in enumerate(sides):
-            with self.into(nodes):
+        for k, side in enumerate(sides):
+            with self.into(nodes[k]):
                 self.items(branch.bodies[k])
-                results += [self.like(r[k], r[2]) for r in branch.results]
+                side += [self.like(r[k], r[2]) for r in branch.results]
             if not branch.backward:
                 frame = self.frame(branch.saved[k])
-                mapped(frame, results.append)
+                mapped(frame, side.append)
                 saved |= frame
-        n = len(branch.results)
-        (yes, first), (no, second) = sides
-        more, other = first[n:], second[n:]
-        with self.into(yes):
-            first += [self.fitted(0, v) for v in other]
-        with self.into(no):
-            second[n:n] = [self.fitted(0, v) for v in more]
-        if not first:
+        n, (yes, no) = len(branch.results), sides
+        more, other = yes[n:], no[n:]
+        with self.into(nodes[0]):
+            yes += [self.fitted(0, v) for v in other]
+        with self.into(nodes[1]):
+            no[n:n] = [self.fitted(0, v) for v in more]
+        if not yes:
             return
-        graphs = {
-            "then_branch": self.inner("then_branch", yes, [], first),
-            "else_branch": self.inner("else_branch", no, [], second),
-        }
-        outs = iter(self.nodes_of("If", [pred], first, **graphs))
+        names = ("then_branch", "else_branch")
+        rows = zip(names, nodes, sides, strict=True)
+        graphs = {name: self.inner(name, inner, [], side) for name, inner, side in rows}
+        outs = iter(self.nodes_of("If", [pred], yes, **graphs))
         self.set([r[2] for r in branch.results], [next(outs) for _ in branch.results])
         if not branch.backward:
             self.values[branch.frames] = mapped(saved, lambda _: next(outs))

@@ -52,8 +52,8 @@ class Replay:
     def __call__(self, parameters: dict[str, Any], feeds: dict[str, Any]) -> Any:
         """The parameters afterwards, and what is fetched."""
         schedule = self.schedule
-        for known, arrays in ((parameters, schedule.state), (feeds, schedule.feeds)):
-            self.values |= {a: known[name] for name, a in arrays.items() if name in known}
+        known, arrays = parameters | feeds, schedule.state | schedule.feeds
+        self.values |= {a: known[name] for name, a in arrays.items() if name in known}
         self.items(schedule.items)
         after = {**schedule.state, **schedule.stored}
         ends = {name: self.like(after[name], array) for name, array in schedule.state.items()}

@@ -49,10 +49,8 @@ def literal(value: Any, dtype: np.dtype[Any]) -> str:
     ('0.1f', '(-2)', 'INFINITY')
     """
     if dtype.kind == "f":
-        number = dtype.type(value)
-        text = str(number) + "f" * (dtype.itemsize == 4)
-        if not np.isfinite(number):
-            text = "NAN" if np.isnan(number) else "INFINITY" if number > 0 else "-INFINITY"
+        text = str(dtype.type(value)).replace("inf", "INFINITY").replace("nan", "NAN")
+        text += "f" * (dtype.itemsize == 4 and text[-1].isdigit())
     else:
         text = str(int(value))
         if int(value) == -(2**63):

@@ -405,7 +405,7 @@ class Writer(Identifiers):
         each = x.element()
         if first is None:
             first = neutral(ufunc, dtype)
-        axes = axes_of(shape, [to, each, to], each)
+        axes = axes_of(shape, [to, each], each)
         if axes and dtype.kind == "f" and x.dtype == dtype:
             _, count, k = axes[-1]
             if count >= (nests.LONGEST_ROW + 1 if to.strides[k] else FEW):
