@@ -15,7 +15,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,6 +100,11 @@ class Element(NamedTuple):
         return self._replace(strides=tuple(self.strides[k] for k in axes), looked_up=ups)
 
 
+def long_axes(shape: tuple[int, ...]) -> list[int]:
+    """The axes of more than one element, or of none."""
+    return [k for k, n in enumerate(shape) if n != 1]
+
+
 def index_of(indices: Iterable[str], strides: Iterable[int], offset: int = 0, at: str = "") -> str:
     """``i * 16 + j``."""
     pairs = zip(indices, strides, strict=True)
@@ -172,7 +177,7 @@ class Nest(Part):
 
 def add_line(parts: list[Part], shape: tuple[int, ...], line: Line) -> None:
     """A line more, in the last nest if it may be."""
-    axes = [k for k, n in enumerate(shape) if n != 1]
+    axes = long_axes(shape)
     shape = tuple(shape[k] for k in axes)
     line.out = line.out.along(axes)
     line.operands = [o.along(axes) if isinstance(o, Element) else o for o in line.operands]
@@ -234,8 +239,7 @@ def sum_text(line: Line, shape: tuple[int, ...], start: str) -> list[str]:
     """
     axes = axes_of(shape, [*line.reads(), line.out], line.out)
     kept = [a for a in axes if line.out.strides[a[-1]]]
-    behind = next((k for k, a in enumerate(reversed(axes)) if a not in kept), len(axes))
-    row = axes[len(axes) - behind :]
+    row = [*takewhile(lambda a: a in kept, reversed(axes))][::-1]
     sizes = [n for _, n, _ in row]
     size = math.prod(sizes)
     row = row if size <= LONGEST_ROW else []
@@ -275,7 +279,7 @@ def axes_of(shape: tuple[int, ...], elements: list[Element], by: Element | None)
     ``by`` says in which order, unless it has several elements for one index.
     """
     strides = [s.strides for e in elements for s in (e, *(at for at, *_ in e.looked_up))]
-    order = [k for k, n in enumerate(shape) if n != 1]
+    order = long_axes(shape)
     if by is not None and not by.looked_up and 0 not in [by.strides[k] for k in order]:
         order.sort(key=lambda k: -abs(by.strides[k]))
     axes: list[Any] = []

@@ -40,17 +40,17 @@ class BuiltC:
     """The C for one set of shapes: ``run``; ``fits`` tells whether feeds have them."""
 
     def __init__(self, program: Program, step: CStep) -> None:
-        self.writer = Writer(program, step.fetch, step.memory, step.exact, step.max_steps)
-        calls = self.writer.schedule.items
-        calls = [c for c in calls if getattr(c, "kind", "") not in ("view", "fill")]
+        writer = Writer(program, step.fetch, step.memory, step.exact, step.max_steps)
+        items = writer.schedule.items
+        calls = [c for c in items if getattr(c, "kind", "") not in ("view", "fill")]
         straight = all(isinstance(c, Call) for c in calls)
         if straight and len(calls) < FEWEST + all(a.size < 1000 for a in arrays_in(calls)):
             raise Slower(f"{len(calls)} calls of NumPy take no longer than one of C")
-        self.text, self.names = self.writer.text(), self.writer.table
+        self.writer, self.text, self.names = writer, writer.text(), writer.table
         self.function = load(self.text, step.exact)
-        self.fed = [np.empty_like(m.base) for m in self.writer.members["f"]]
+        self.fed = [np.empty_like(m.base) for m in writer.members["f"]]
         self.addresses = (ctypes.c_void_p * len(self.fed))(*map(data_pointer, self.fed))
-        members = self.writer.members["s"]
+        members = writer.members["s"]
         *begins, size = np.cumsum([0, *(padded(m.base) for m in members)]).tolist()
         memory, state = aligned_zeros(max(size, 64), np.uint8), step.memory.arrays[STATE]
         first = state.ctypes.data
@@ -58,9 +58,9 @@ class BuiltC:
         self.pointers = ctypes.c_void_p(first), ctypes.c_void_p(memory.ctypes.data), self.addresses
         #: member → the block it lies in, and where it begins there
         self.begins = {m.ref: (memory, begin) for m, begin in zip(members, begins, strict=True)}
-        for member, name in zip(self.writer.members["p"], step.memory.in_order(), strict=True):
+        for member, name in zip(writer.members["p"], step.memory.in_order(), strict=True):
             self.begins[member.ref] = step.parameters[name], 0
-        self.feeds = tuple(self.writer.schedule.feeds)
+        self.feeds = tuple(writer.schedule.feeds)
         self.run, self.fits = self.prepared()
 
     def array(self, place: Place) -> Any:

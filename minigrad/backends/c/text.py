@@ -263,7 +263,7 @@ class Writer(Identifiers):
     def copy(self, out: Place, source: Any) -> None:
         """``out[...] = source``, in the dtype of ``out``."""
         shape = out.shape
-        axes = [k for k, n in enumerate(shape) if n != 1]
+        axes = nests.long_axes(shape)
         here, there = (p.element(shape).along(axes) for p in (out, self.place(source)))
         if here != there:
             self.line(out, "{0}", [source])
