@@ -84,7 +84,11 @@ TABLE |= {
     "_softmax": lambda x, dim, half: mg.softmax(x, dim),
     "_log_softmax": lambda x, dim, half: mg.log_softmax(x, dim),
     "topk": lambda x, k, dim=-1, largest=True, sorted=True: mg.topk(x, k, dim, largest),
-    "sort": lambda x, *how: (mg.sort(x, *how), mg.argsort(x, *how)),
+    "sort": lambda x, dim=-1, descending=False, *, stable=True: (
+        mg.sort(x, dim, descending),
+        mg.argsort(x, dim, descending),
+    ),
+    "linalg_inv_ex": lambda x, **checks: (mg.inv(x), None),
     "einsum": lambda equation, operands, **path: mg.einsum(equation.replace(" ", ""), *operands),
     "addmm": lambda b, x, y, *, beta=1, alpha=1: _scaled(b, beta) + _scaled(mg.matmul(x, y), alpha),
     "cat": lambda tensors, dim=0: mg.concat([x for x in tensors if x.shape != (0,)], dim),
