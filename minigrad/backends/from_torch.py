@@ -122,10 +122,7 @@ def gelu(x, *, approximate="none"):
 
 
 def _extreme(value: Callable[..., Any], place: Callable[..., Any]) -> Callable[..., Any]:
-    def both(x: Any, *dim: Any) -> Any:
-        return (value(x, *dim), place(x, *dim)) if dim else value(x)
-
-    return both
+    return lambda x, *dim: (value(x, *dim), place(x, *dim)) if dim else value(x)
 
 
 TABLE |= {"max": _extreme(mg.max, mg.argmax), "min": _extreme(mg.min, mg.argmin)}

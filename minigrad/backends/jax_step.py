@@ -217,13 +217,13 @@ class JaxReplay(Replay):
     def look(self, call: Call, source: Any) -> Any:
         """A view as a value."""
         _, *args = call.args
-        if call.function is operator.getitem:
+        if call.path == "[]":
             return source[args[0]]
         return self.function(call.path, (source, *args), call.kwargs, call.out)
 
     def put(self, call: Call, source: Any, value: Any) -> Any:
         """The value that a view looks at, with what the view is now."""
-        if call.function is operator.getitem:
+        if call.path == "[]":
             index = call.args[1]
             if source.dtype.kind != "f":
                 return source.at[index].set(value)

@@ -24,7 +24,7 @@ def lowered(program: Program, shapes: Mapping[str, tuple[int, ...]], fetch: list
 
 
 def needs(package: str, what: str) -> None:
-    """Errors: `ProgramError` with the command that installs the extra of its name, if the package is not there."""
+    """Errors: `ProgramError` with the command that installs the extra, if the package is not there."""
     if find_spec(package) is None:
         raise ProgramError(
             f"{what} needs {package}, which is not installed.\n  at {user_line()}\n"

@@ -119,7 +119,7 @@ def round(x, decimals=0):
 WHOLE_NUMBERS = ("np.remainder", "np.floor_divide")
 
 
-# -- functions of several nodes: the graph, what the result is like, then what the function is given -------
+# -- functions of several nodes: the graph, what the result is like, then what the function gets ----------
 
 
 def _place(op, g, out, x, axis=None, keepdims=False):
@@ -473,7 +473,7 @@ class Graph(Replay):
     def look(self, call: Call, x: Symbol) -> Symbol:
         """A view as a value."""
         kind = OPERATORS["moving"].get(call.function.__name__)
-        if call.function is operator.getitem:
+        if call.path == "[]":
             return self.reshape(self.sliced(x, call.args[1]), call.out.shape)
         if kind == "shape":
             return self.reshape(x, call.out.shape)
@@ -643,7 +643,7 @@ OPSET = 18
 
 
 def onnx_model(program: Program, path: Any, feed: Any, fetch: Any, executor: Any) -> Any:
-    """The checked `onnx.ModelProto` of a program for feeds of these shapes, written to a file if there is a path."""
+    """The checked `onnx.ModelProto` of a program for feeds of these shapes; written to a ``path``."""
     names = names_of(program, fetch, "fetch", root=True)
     shapes = fed_shapes(program, feed)
     for name, shape in shapes.items():

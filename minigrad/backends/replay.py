@@ -28,7 +28,7 @@ class Replay:
 
     cast: Any  #: (value, dtype): a value in a dtype
     fitted: Any  #: (value, like): a value in the dtype and the shape of something
-    function: Any  #: (path, args, kwargs, like): what ``np.add``, ``np.add.reduce`` or another function of NumPy is
+    function: Any  #: (path, args, kwargs, like): what a function of NumPy is, ``np.add.reduce`` too
     opaque: Any  #: (call, args, kwargs): what a kernel is as a whole
     item: Any  #: (value, index): what is at places that are arrays
     replaced: Any  #: (value, index, new, add): with something else there
@@ -148,7 +148,7 @@ class Replay:
         return carried, [self.fitted(0, like) for *_, like in loop.totals]
 
     def step(self, loop: Loop, state: Any, slices: Iterable[Any]) -> Any:
-        """The body of a loop, once: what goes on to the next step, and the totals after this one."""
+        """The body of a loop, once: what goes on to the next step, and the totals so far."""
         carried, totals = state
         self.set([c[1] for c in loop.carried], carried)
         self.set([part for _, part in loop.slices], slices)
@@ -191,10 +191,10 @@ def loop_dtypes(ufunc: np.ufunc, args: Any) -> Any:
 
 
 def index_arrays(at: Any, index: Any, kinds: Any) -> tuple[Any, list[Any]]:
-    """Where an index looks things up in ``at``, if parts of it are arrays of these kinds, known only later.
+    """Where an index looks things up in ``at``, if arrays of these kinds in it are known only later.
 
-    Returns the elements with 0 for each array, and for each the array, the axis it is for, and which element of it
-    stands where.
+    Returns the elements with 0 for each array, and for each array itself, the axis it is for, and
+    which element of it stands where.
     """
     parts = list(index) if isinstance(index, tuple) else [index]
     zeros = [np.zeros(np.shape(part), int) if isinstance(part, kinds) else part for part in parts]

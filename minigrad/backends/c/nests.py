@@ -36,7 +36,7 @@ ROLLED = "#pragma GCC unroll 1"
 class Place:
     """Elements of a struct member: ``view`` shows which elements of ``base`` they are.
 
-    ``at`` is what a loop around it adds to the index: "t1 * 64".  An index gives the elements there.
+    ``at`` is what a loop around it adds to the index: "t1 * 64".  A place is indexed as ``view`` is.
     """
 
     ref: str

@@ -342,7 +342,7 @@ class Writer(Identifiers):
         return self.place(call.into) if call.into is not None else self.new(call.out)
 
     def formula(self, call: Call, name: str, args: Any, loop: Any) -> None:
-        """An expression of the table, on operands brought to the dtypes of its loop (the last is the result's)."""
+        """An expression of the table; ``loop``, the dtypes operands are brought to, and the result's."""
         *dtypes, result = loop
         text, out = expression(name, dtypes[-1]), self.out(call)
         rounded = call.function is np.round and any(args[1:])
@@ -701,9 +701,9 @@ class Writer(Identifiers):
         functions, calls = [], ["int failed;"] * (len(groups) > 1)
         for k, lines in enumerate(groups[:-1]):
             name = self.unique(f"part{k}")
-            functions.append("static " + function(name, [*lines, "return 0;"]))
+            functions.append("static " + function(name, lines))
             calls += [f"if ((failed = {name}(p, s, f)) != 0)", "    return failed;"]
-        functions.append(function("step", [*calls, *groups[-1], "return 0;"]))
+        functions.append(function("step", calls + groups[-1]))
         body = "\n".join(functions)
         words = self.kept | set(re.findall(r"\b(?:[psf]->)?[A-Za-z]\w*", body))
         tables = [text + "\n" for place, text in self.tables.values() if place.ref in words]
@@ -720,7 +720,7 @@ class Writer(Identifiers):
 def function(name: str, body: list[str]) -> str:
     """A function of what is in the three structs."""
     unused = [v for v in "psf" if not any(f"{v}->" in line or "(p, s, f)" in line for line in body)]
-    lines = indented([*(f"(void){v};" for v in unused), *body])
+    lines = indented([*(f"(void){v};" for v in unused), *body, "return 0;"])
     structs = (
         "struct parameters *restrict p, struct memory *restrict s, const struct feeds *restrict f"
     )
