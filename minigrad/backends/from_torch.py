@@ -10,33 +10,31 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
-import itertools
 import math
 import operator
 import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from configparser import ConfigParser
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import ops as mg
-from ..errors import ProgramError, describe, refusal
+from ..errors import ProgramError, describe, read_tables, refusal
 from ..ops import astype
 from ..static.program.program import Program, program_guard
 from ..static.program.variable import Variable
 
-_names = ConfigParser()
-_names.read(Path(__file__).with_name("aten.ini"), encoding="utf-8")
+_names = read_tables(Path(__file__).with_name("aten.ini"))
 _DROPS = "a probability: model.eval() turns it off"
 
 TABLE: dict[str, Callable[..., Any]] = {
-    name: getattr(mg, to)
-    for name, to in [*((n, n) for n in _names["same"]["names"].split()), *_names["renamed"].items()]
+    name: getattr(mg, name) for names in _names["same"].values() for name in names.split()
 }
+TABLE |= {name: getattr(mg, to) for name, to in _names["renamed"].items()}
 
 
 def op(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -46,13 +44,11 @@ def op(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _axes(dim: Any) -> Any:
-    return None if dim is None or dim == [] else tuple(dim) if isinstance(dim, list) else dim
+    return None if dim == () else dim
 
 
 def _along(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda x, dim=None, keepdim=False, *, dtype=None: function(
-        x, axis=_axes(dim), keepdims=keepdim
-    )
+    return lambda x, dim=None, keepdim=False, *, dtype=None: function(x, _axes(dim), keepdim)
 
 
 TABLE |= {name: _along(getattr(mg, to)) for name, to in _names["along"].items()}
@@ -73,35 +69,38 @@ TABLE |= {
     "sub": lambda x, y, *, alpha=1: mg.sub(x, _scaled(y, alpha)),
     "rsqrt": lambda x: mg.reciprocal(mg.sqrt(x)),
     "exp2": lambda x: mg.exp(x * math.log(2.0)),
-    "leaky_relu": lambda x, slope=0.01: mg.leaky_relu(x, negative_slope=float(slope)),
-    "clamp": lambda x, min=None, max=None: mg.clip(x, min=min, max=max),
-    "hardtanh": lambda x, low=-1, high=1: mg.clip(x, min=float(low), max=float(high)),
-    "cumsum": lambda x, dim, *, dtype=None: mg.cumsum(x, axis=dim),
+    "leaky_relu": lambda x, slope=0.01: mg.leaky_relu(x, float(slope)),
+    "hardtanh": lambda x, low=-1, high=1: mg.clip(x, float(low), float(high)),
+    "elu": lambda x, alpha=1, scale=1, input_scale=1: _scaled(
+        mg.elu(_scaled(x, input_scale), float(alpha)), scale
+    ),
+    "var": lambda x, dim=None, *, correction=1, keepdim=False: mg.var(
+        x, _axes(dim), 1 if correction is None else correction, keepdim
+    ),
+    "cumsum": lambda x, dim, *, dtype=None: mg.cumsum(x, dim),
     "linalg_vector_norm": lambda x, ord=2, dim=None, keepdim=False, *, dtype=None: mg.norm(
-        x, ord=ord, axis=_axes(dim), keepdims=keepdim
+        x, ord, _axes(dim), keepdim
     ),
-    "_softmax": lambda x, dim, half: mg.softmax(x, axis=dim),
-    "_log_softmax": lambda x, dim, half: mg.log_softmax(x, axis=dim),
-    "topk": lambda x, k, dim=-1, largest=True, sorted=True: mg.topk(
-        x, k=k, axis=dim, largest=largest
+    "_softmax": lambda x, dim, half: mg.softmax(x, dim),
+    "_log_softmax": lambda x, dim, half: mg.log_softmax(x, dim),
+    "topk": lambda x, k, dim=-1, largest=True, sorted=True: mg.topk(x, k, dim, largest),
+    "sort": lambda x, dim=-1, descending=False, *, stable=True: (
+        mg.sort(x, dim, descending),
+        mg.argsort(x, dim, descending),
     ),
+    "linalg_inv_ex": lambda x, **checks: (mg.inv(x), None),
     "einsum": lambda equation, operands, **path: mg.einsum(equation.replace(" ", ""), *operands),
     "addmm": lambda b, x, y, *, beta=1, alpha=1: _scaled(b, beta) + _scaled(mg.matmul(x, y), alpha),
-    "view": lambda x, size: mg.reshape(x, shape=tuple(size)),
-    "permute": lambda x, dims: mg.permute_dims(x, axes=tuple(dims)),
-    "unsqueeze": lambda x, dim: mg.expand_dims(x, axis=dim),
-    "repeat": lambda x, repeats: mg.tile(x, repetitions=tuple(repeats)),
-    "stack": lambda tensors, dim=0: mg.stack(*tensors, axis=dim),
-    "select": lambda x, dim, index: x[*[slice(None)] * (dim % len(x.shape)), index],
-    "index_select": lambda x, dim, index: mg.take(x, index, axis=dim),
+    "cat": lambda tensors, dim=0: mg.concat([x for x in tensors if x.shape != (0,)], dim),
+    "split_with_sizes": lambda x, sizes, dim=0: [
+        slice_(x, dim, *ends) for ends in pairwise(accumulate(sizes, initial=0))
+    ],
+    "select": lambda x, dim, index: x[*[slice(None)] * (dim % x.ndim), index],
+    "index_select": lambda x, dim, index: mg.take(x, index, dim),
     "index": lambda x, indices: x[tuple(slice(None) if i is None else i for i in indices)],
-    "flip": lambda x, dims: mg.flip(x, axis=tuple(dims)),
-    "diagonal": lambda x, offset=0, dim1=0, dim2=1: mg.diagonal(
-        x, offset=offset, axis1=dim1, axis2=dim2
-    ),
     "_to_copy": lambda x, *, dtype=None, **where: x if dtype is None else mg.astype(x, dtype),
     "full_like": lambda x, value, **how: np.full(x.shape, value, how.get("dtype") or x.dtype),
-    "copy": lambda x, y, non_blocking=False: mg.broadcast_to(y, shape=tuple(x.shape)),
+    "copy": lambda x, y, non_blocking=False: mg.broadcast_to(y, x.shape),
     "native_dropout": lambda x, p, train: (x, _lacks(p * train, _DROPS)),
 }
 
@@ -122,32 +121,11 @@ def gelu(x, *, approximate="none"):
     return 0.5 * x * (1 + mg.tanh(inner))
 
 
-@op
-def elu(x, alpha=1, scale=1, input_scale=1):
-    return _scaled(mg.elu(_scaled(x, input_scale), alpha=float(alpha)), scale)
-
-
-@op
-def var(x, dim=None, *, correction=1, keepdim=False):
-    degrees = 1 if correction is None else correction
-    return mg.var(x, axis=_axes(dim), correction=degrees, keepdims=keepdim)
-
-
 def _extreme(value: Callable[..., Any], place: Callable[..., Any]) -> Callable[..., Any]:
-    def both(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-        out = value(x, axis=dim, keepdims=keepdim)
-        return out if dim is None else (out, place(x, axis=dim, keepdims=keepdim))
-
-    return both
+    return lambda x, *dim: (value(x, *dim), place(x, *dim)) if dim else value(x)
 
 
 TABLE |= {"max": _extreme(mg.max, mg.argmax), "min": _extreme(mg.min, mg.argmin)}
-
-
-@op
-def sort(x, dim=-1, descending=False):
-    how = {"axis": dim, "descending": descending}
-    return mg.sort(x, **how), mg.argsort(x, **how)
 
 
 # -- matrices
@@ -155,7 +133,7 @@ def sort(x, dim=-1, descending=False):
 
 @op
 def linear(x, w, b=None):
-    out = mg.matmul(x, mg.swapaxes(w, axis1=-1, axis2=-2))
+    out = mg.matmul(x, mg.swapaxes(w, -1, -2))
     return out if b is None else out + b
 
 
@@ -166,14 +144,14 @@ def scaled_dot_product_attention(
     _lacks(enable_gqa, "enable_gqa=True")
     _lacks(dropout_p, _DROPS)
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
-    scores = mg.matmul(q, mg.swapaxes(k, axis1=-1, axis2=-2)) * scale
+    scores = mg.matmul(q, mg.swapaxes(k, -1, -2)) * scale
     if is_causal:
         attn_mask = np.tril(np.ones((q.shape[-2], k.shape[-2]), bool))
-    if attn_mask is not None and np.dtype(attn_mask.dtype).kind == "b":
+    if attn_mask is not None and attn_mask.dtype.kind == "b":
         scores = mg.where(attn_mask, scores, -np.inf)
     elif attn_mask is not None:
         scores = scores + attn_mask
-    return mg.matmul(mg.softmax(scores, axis=-1), v)
+    return mg.matmul(mg.softmax(scores, -1), v)
 
 
 # -- shapes
@@ -181,55 +159,42 @@ def scaled_dot_product_attention(
 
 @op
 def squeeze(x, dim=None):
-    dims = range(len(x.shape)) if dim is None else [dim] if isinstance(dim, int) else dim
+    dims = range(x.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
     gone = tuple(d for d in dims if x.shape[d] == 1)
-    return mg.squeeze(x, axis=gone) if gone else x
+    return mg.squeeze(x, gone) if gone else x
 
 
 @op
 def expand(x, size, *, implicit=False):
-    given = [1] * (len(size) - len(x.shape)) + list(x.shape)
-    shape = tuple(g if s == -1 else s for g, s in zip(given, size, strict=True))
-    return mg.broadcast_to(x, shape=shape)
-
-
-@op
-def cat(tensors, dim=0):
-    return mg.concat(*(x for x in tensors if tuple(x.shape) != (0,)), axis=dim)
-
-
-@op
-def split_with_sizes(x, sizes, dim=0):
-    ends = np.cumsum([0, *sizes]).tolist()
-    return [slice_(x, dim, a, b) for a, b in itertools.pairwise(ends)]
+    given = [1] * (len(size) - x.ndim) + [*x.shape]
+    return mg.broadcast_to(x, [g if s == -1 else s for g, s in zip(given, size, strict=True)])
 
 
 @op
 def slice_(x, dim=0, start=None, end=None, step=1):
     size = x.shape[dim]
     part = slice(*slice(start, end, step).indices(size))
-    return x if part == slice(0, size, 1) else x[(*[slice(None)] * (dim % len(x.shape)), part)]
+    return x if part == slice(0, size, 1) else x[*[slice(None)] * (dim % x.ndim), part]
 
 
 @op
 def slice_scatter(x, y, dim=0, start=None, end=None, step=1):
     part = slice(*slice(start, end, step).indices(x.shape[dim]))
-    return mg.setitem(x, y, (*[slice(None)] * (dim % len(x.shape)), part))
+    return mg.setitem(x, y, (*[slice(None)] * (dim % x.ndim), part))
 
 
 @op
 def gather(x, dim, index, *, sparse_grad=False):
-    sizes = [list(v.shape) for v in (x, index)]
-    if sizes[0][:dim] + sizes[0][dim:][1:] != sizes[1][:dim] + sizes[1][dim:][1:]:
-        raise NotImplementedError("an index with other sizes than the input")
-    return mg.take_along_axis(x, index, axis=dim)
+    sizes, others = (v.shape[:dim] + v.shape[dim:][1:] for v in (x, index))
+    _lacks(sizes != others, "an index with other sizes than the input")
+    return mg.take_along_axis(x, index, dim)
 
 
 @op
 def constant_pad_nd(x, pad, value=0.0):
-    pairs = [(pad[k], pad[k + 1]) for k in range(0, len(pad), 2)][::-1]
-    _lacks(any(n < 0 for pair in pairs for n in pair), "negative padding")
-    return mg.pad(x, pad_width=[(0, 0)] * (len(x.shape) - len(pairs)) + pairs, value=value)
+    _lacks(min(pad, default=0) < 0, "negative padding")
+    pairs = [*zip(pad[::2], pad[1::2], strict=True)][::-1]
+    return mg.pad(x, [(0, 0)] * (x.ndim - len(pairs)) + pairs, value)
 
 
 @op
@@ -243,43 +208,40 @@ def detach(x):
 
 
 def _pair(value: Any) -> Any:
-    return value if isinstance(value, int) else value[0] if len(value) == 1 else tuple(value)
+    return value if isinstance(value, int) or len(value) != 1 else value[0]
 
 
 @op
 def convolution(x, w, b, stride, padding, dilation, transposed, output_padding, groups):
-    how = {"stride": _pair(stride), "padding": _pair(padding), "dilation": _pair(dilation)}
-    if len(w.shape) > 4 or (transposed and len(w.shape) != 4):
-        raise NotImplementedError(f"{len(w.shape) - 2} dimensions{', transposed' * transposed}")
+    what = f"{w.ndim - 2} dimensions{', transposed' * transposed}"
+    _lacks(w.ndim > 4 or (transposed and w.ndim != 4), what)
+    stride, padding, more, dilation = map(_pair, (stride, padding, output_padding, dilation))
     if transposed:
-        how["output_padding"] = _pair(output_padding)
-        return mg.conv_transpose2d(x, w, b, **how, groups=groups)
-    return (mg.conv2d if len(w.shape) == 4 else mg.conv1d)(x, w, b, **how, groups=groups)
+        return mg.conv_transpose2d(x, w, b, stride, padding, more, dilation, groups)
+    return (mg.conv2d if w.ndim == 4 else mg.conv1d)(x, w, b, stride, padding, dilation, groups)
 
 
-def _windows(kernel_size: Any, stride: Any, padding: Any) -> dict[str, Any]:
-    step = _pair(stride) if stride else None
-    return {"kernel_size": _pair(kernel_size), "stride": step, "padding": _pair(padding)}
+def _windows(kernel_size: Any, stride: Any, padding: Any) -> list[Any]:
+    return [_pair(kernel_size), _pair(stride) if stride else None, _pair(padding)]
 
 
 @op
 def max_pool2d_with_indices(x, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False):
     _lacks(ceil_mode or _pair(dilation) not in (1, (1, 1)), "ceil_mode or dilation")
-    return mg.max_pool2d(x, **_windows(kernel_size, stride, padding)), None
+    return mg.max_pool2d(x, *_windows(kernel_size, stride, padding)), None
 
 
 @op
 def avg_pool2d(x, kernel_size, stride=(), padding=0, ceil_mode=False, borders=True, divisor=None):
-    if ceil_mode or divisor is not None or not (borders or _pair(padding) in (0, (0, 0))):
-        raise NotImplementedError("ceil_mode, count_include_pad=False or divisor_override")
-    return mg.avg_pool2d(x, **_windows(kernel_size, stride, padding))
+    lacks = ceil_mode or divisor is not None or not (borders or _pair(padding) in (0, (0, 0)))
+    _lacks(lacks, "ceil_mode, count_include_pad=False or divisor_override")
+    return mg.avg_pool2d(x, *_windows(kernel_size, stride, padding))
 
 
 @op
 def _adaptive_avg_pool2d(x, output_size):
     _lacks(any(x.shape[k - 2] % n for k, n in enumerate(output_size)), "parts of several sizes")
-    kernel = tuple(x.shape[k - 2] // n for k, n in enumerate(output_size))
-    return mg.avg_pool2d(x, kernel_size=kernel)
+    return mg.avg_pool2d(x, [x.shape[k - 2] // n for k, n in enumerate(output_size)])
 
 
 @op
@@ -297,16 +259,16 @@ def _affine(x: Any, weight: Any, bias: Any) -> Any:
 
 @op
 def native_layer_norm(x, shape, weight, bias, eps):
-    out = mg.normalize(x, axis=tuple(range(-len(shape), 0)), eps=eps)
+    out = mg.normalize(x, tuple(range(-len(shape), 0)), eps)
     return _affine(out, weight, bias), None, None
 
 
 @op
 def native_group_norm(x, weight, bias, n, channels, size, groups, eps):
-    parts = mg.reshape(x, shape=(n, groups, -1))
-    out = mg.reshape(mg.normalize(parts, axis=-1, eps=eps), shape=tuple(x.shape))
-    wide = (1, -1, *[1] * (len(x.shape) - 2))
-    rows = (v if v is None else mg.reshape(v, shape=wide) for v in (weight, bias))
+    parts = mg.reshape(x, (n, groups, -1))
+    out = mg.reshape(mg.normalize(parts, -1, eps), x.shape)
+    wide = (1, -1, *[1] * (x.ndim - 2))
+    rows = (v if v is None else mg.reshape(v, wide) for v in (weight, bias))
     return _affine(out, *rows), None, None
 
 
@@ -353,8 +315,7 @@ def from_torch(function: Any, *examples: Any) -> Program:
     if bad := [x for x in examples if not isinstance(x, torch.Tensor)]:
         what = f"the examples of from_torch are Tensors of PyTorch, not {describe(bad[0])}"
         raise refusal(what, "torch.ones(2, 3), or close over it: lambda x: f(x, 2)", ProgramError)
-    exported = _exported(torch, function, examples)
-    return _Translation(torch, exported).program
+    return _Translation(torch, _exported(torch, function, examples)).program
 
 
 def _exported(torch: Any, function: Any, examples: tuple[Any, ...]) -> Any:
@@ -428,14 +389,14 @@ class _Translation:
         self.unknown: dict[Any, str] = {}  # operations without a counterpart
         names, (*_, last) = set(exported.graph_signature.user_outputs), exported.graph.nodes
         outputs = [n for n in last.args[0] if getattr(n, "name", None) in names]
-        needed, waiting = set(outputs), list(outputs)  # no update of a buffer
-        for node in waiting:
-            waiting += [n for n in node.all_input_nodes if n not in needed]
-            needed.update(node.all_input_nodes)
+        needed = set(outputs)  # no update of a buffer
+        for node in reversed(exported.graph.nodes):
+            if node in needed:
+                needed.update(node.all_input_nodes)
         with program_guard(self.program):
             for node in exported.graph.nodes:
                 if node.op == "placeholder":
-                    self._placeholder(node)
+                    self.values[node] = self._placeholder(node)
                 elif node in needed:
                     self.values[node] = self._call(node)
             if self.unknown:
@@ -451,32 +412,32 @@ class _Translation:
         advice = "write them in operations that mg has, or leave that part in PyTorch"
         raise refusal(what, advice, ProgramError)
 
-    def _placeholder(self, node: Any) -> None:
+    def _placeholder(self, node: Any) -> Any:
         signature, stored = self.exported.graph_signature, self.exported.state_dict
-        block = self.program.global_block()
         if name := signature.inputs_to_parameters.get(node.name):
             value = stored[name]
             name = next(n for n, v in stored.items() if v is value)  # the first of a shared weight
-            known = block.find_var(name)
-            self.values[node] = self._parameter(name, value) if known is None else known
-        elif name := signature.inputs_to_buffers.get(node.name):
+            return self._persistable(name, value, value.requires_grad)
+        if name := signature.inputs_to_buffers.get(node.name):
             value = stored[name] if name in stored else self.exported.constants[name]
-            self.values[node], self.buffers[id(value)] = value, name
-        elif name := signature.inputs_to_lifted_tensor_constants.get(node.name):
+            self.buffers[id(value)] = name
+            return value
+        if name := signature.inputs_to_lifted_tensor_constants.get(node.name):
             value = self.exported.constants[name]
-            self.values[node] = self._parameter(name, value) if value.requires_grad else value
-        else:
-            example = node.meta["val"]
-            shape, dtype = tuple(example.shape), _dtype(example.dtype)
-            how = {"is_data": True, "derived_stop": True}
-            self.values[node] = block.create_var(node.name, shape, dtype, **how)
+            return self._persistable(name, value, True) if value.requires_grad else value
+        example, block = node.meta["val"], self.program.global_block()
+        shape, dtype = tuple(example.shape), _dtype(example.dtype)
+        return block.create_var(node.name, shape, dtype, is_data=True, derived_stop=True)
 
-    def _parameter(self, name: str, value: Any) -> Variable:
-        return self.program.add_persistable(name, _array(value), bool(value.requires_grad))
+    def _persistable(self, name: str, value: Any, trained: bool) -> Variable:
+        known = self.program.global_block().find_var(name)
+        if known is None:
+            known = self.program.add_persistable(name, _array(value), trained)
+        return known
 
     def _call(self, node: Any) -> Any:
         known, name = self.torch.fx.node.map_arg, _name(node)
-        args, kwargs = known([node.args, node.kwargs], lambda n: self.values[n])
+        args, kwargs = known([node.args, node.kwargs], self.values.__getitem__)
         inputs = [self.values[n] for n in node.all_input_nodes]
         lost = any(v is _UNKNOWN for v in inputs)
         if node.target is operator.getitem:
@@ -495,17 +456,14 @@ class _Translation:
             self._refuse({node: f" with {error}"})
         if isinstance(result, np.ndarray):  # only a shape was asked for
             return self.torch.as_tensor(result)
-        return self._checked(node, result)
+        return self._checked(node, result, node.meta["val"])
 
-    def _checked(self, node: Any, result: Any) -> Any:
+    def _checked(self, node: Any, result: Any, expected: Any) -> Any:
         """The result in torch's dtype; a shape that differs is a defect here, and said."""
-        expected = node.meta["val"]
-        if not isinstance(result, list | tuple):
-            return self._same(node, result, expected)
-        pairs = zip(result, expected, strict=False)
-        return [self._same(node, r, e) if isinstance(r, Variable) else r for r, e in pairs]
-
-    def _same(self, node: Any, result: Any, expected: Any) -> Any:
+        if isinstance(result, list | tuple):
+            return [self._checked(node, *pair) for pair in zip(result, expected, strict=False)]
+        if result is None:  # nobody asks for it
+            return None
         if tuple(result.shape) != tuple(expected.shape):
             what = f"aten.{_name(node)} gives {list(result.shape)} here and {list(expected.shape)} in PyTorch"
             raise refusal(what, "leave this operation in PyTorch", ProgramError)
@@ -517,7 +475,7 @@ class _Translation:
         if isinstance(value, self.torch.Tensor):
             return self._variable(value)
         if isinstance(value, list | tuple):
-            return [self._plain(v) for v in value]
+            return tuple(map(self._plain, value))
         if isinstance(value, dict):
             drop = ("memory_format", "layout", "device", "pin_memory", "non_blocking")
             return {k: self._plain(v) for k, v in value.items() if k not in drop}
@@ -527,10 +485,9 @@ class _Translation:
         """A constant of torch as one here, under its name if it has one."""
         if isinstance(value, Variable):
             return value
-        array = _array(value)
         if name := self.buffers.get(id(value)):
-            known = self.program.global_block().find_var(name)
-            return self.program.add_persistable(name, array, False) if known is None else known
+            return self._persistable(name, value, False)
+        array = _array(value)
         if array.ndim == 0:
             return array.item() if array.dtype.kind in "fib" else array
         return self.program.constant(array)

@@ -26,17 +26,13 @@ from ..compiler.tracer import Retarget
 from ..errors import ProgramError, told
 from ..ops.windows import pair, transposed_shape
 from ..static.program.program import Program
-from .replay import Replay
+from .replay import Replay, entering
 
-_ROWS = "how many rows a mask chooses is not known while JAX traces; use where instead"
-REFUSED = {"select_rows": _ROWS, "spread_rows": _ROWS, "merge_rows": _ROWS}
+REFUSED = ("select_rows", "spread_rows", "merge_rows")
 COUNTERPARTS: dict[str, Callable[..., Any]] = {"erf": jax_erf}
 
 
-def counterpart(function: Any) -> Any:
-    """Enter a function in the table under its own name."""
-    COUNTERPARTS[function.__name__] = function
-    return function
+counterpart = entering(COUNTERPARTS)
 
 
 def transposed(function: Any, shape: Any, x: Any) -> Any:
@@ -124,10 +120,6 @@ class JaxStep(Step):
 
     kept = jax.Array
 
-    def __init__(self, program: Program, fetch: Any, executor: Any, max_steps: Any) -> None:
-        super().__init__(program, fetch, executor)
-        self.max_steps = max_steps
-
     @staticmethod
     def start_memory(program: Program, executor: Any) -> Any:
         """The parameters, as JAX has them."""
@@ -209,22 +201,10 @@ class JaxReplay(Replay):
         """In the shape and dtype of an Array."""
         return jnp.broadcast_to(jnp.asarray(value, array.dtype), array.shape)
 
-    def ufunc(self, ufunc: np.ufunc, args: list[Any], out: Array) -> Any:
-        """``np.add`` and its kin."""
-        return getattr(jnp, ufunc.__name__)(*args)
-
-    def reduce(self, ufunc: np.ufunc, x: Any, out: Array, **how: Any) -> Any:
-        """``np.add.reduce`` and its kin."""
-        return getattr(jnp, ufunc.__name__).reduce(x, **how)
-
-    def accumulate(self, ufunc: np.ufunc, x: Any, out: Array, **how: Any) -> Any:
-        """``np.add.accumulate`` and its kin."""
-        return getattr(jnp, ufunc.__name__).accumulate(x, **how)
-
-    def function(self, name: str, args: Any, kwargs: dict[str, Any], out: Array) -> Any:
-        """A function of NumPy that is no ufunc."""
+    def function(self, path: str, args: Any, kwargs: dict[str, Any], out: Array) -> Any:
+        """The function of the same name."""
         kwargs.pop("kind", None)  # JAX sorts stably
-        return getattr(jnp, name)(*args, **kwargs)
+        return operator.attrgetter(path.removeprefix("np."))(jnp)(*args, **kwargs)
 
     def item(self, x: Any, index: Any) -> Any:
         """``x[index]``."""
@@ -236,14 +216,14 @@ class JaxReplay(Replay):
 
     def look(self, call: Call, source: Any) -> Any:
         """A view as a value."""
-        function, (_, *args) = call.function, call.args
-        if function is operator.getitem:
+        _, *args = call.args
+        if call.path == "[]":
             return source[args[0]]
-        return self.function(function.__name__, (source, *args), call.kwargs, call.out)
+        return self.function(call.path, (source, *args), call.kwargs, call.out)
 
     def put(self, call: Call, source: Any, value: Any) -> Any:
         """The value that a view looks at, with what the view is now."""
-        if call.function is operator.getitem:
+        if call.path == "[]":
             index = call.args[1]
             if source.dtype.kind != "f":
                 return source.at[index].set(value)
@@ -259,7 +239,8 @@ class JaxReplay(Replay):
         """A kernel as a whole: its counterpart, or its code with jax.numpy in NumPy's place."""
         if call.path in REFUSED:
             raise ProgramError(
-                f"{call.path} has no counterpart in JAX: {REFUSED[call.path]}.\n"
+                f"{call.path} has no counterpart in JAX: how many rows a mask chooses is not known "
+                "while JAX traces; use where instead.\n"
                 f"  repair: static.compile without backend, or static.Executor()"
             )
         kernel = COUNTERPARTS.get(call.path) or self.retarget.of(call.function)
@@ -268,31 +249,45 @@ class JaxReplay(Replay):
     # -- loops and branches ------------------------------------------------------------------
 
     def loop(self, loop: Loop) -> None:
-        """``while`` and ``recurrent``: JAX's own loops, and with them what each step saves."""
-        if loop.op.type.endswith("_grad"):
-            return self.loop_back(loop)
+        """JAX's own loops, and with them what each step saves; a grad op goes back over that."""
+        back = loop.op.type.endswith("_grad")
+        frames: Any = loop.frames
+        rows, count = self.value(frames) if back else ({}, None)
         starts = self.starts(loop)
 
-        def test(carried: Any) -> Any:
-            self.set([c[1] for c in loop.carried], carried)
+        def test(state: Any) -> Any:
+            self.set([c[1] for c in loop.carried], state[0])
             self.items(loop.test)
             return jnp.all(self.value(loop.go_on))
 
-        def one(carried: Any, slices: Any = ()) -> Any:
-            after = self.step(loop, carried, slices)
-            return after, ([self.value(v) for v, _ in loop.stacked], self.frame(loop.saved))
+        def one(state: Any, row: Any = ({}, ())) -> Any:
+            saved, slices = row
+            self.restored(loop.saved if back else [], saved)
+            after = self.step(loop, state, slices)
+            frame = {} if back else self.frame(loop.saved)
+            return after, ([self.value(v) for v, _ in loop.stacked], frame)
 
-        if loop.go_on is None:
+        def earlier(k: Any, state: Any) -> Any:
+            saved = jax.tree.map(lambda r: r[count - 1 - k], rows)
+            return one(state, (saved, ()))[0]
+
+        kept: Any = None
+        if count is not None:
+            ends = lax.fori_loop(0, count, earlier, starts)
+        elif loop.go_on is None:
             sequences = [self.value(seq) for seq, _ in loop.slices]
-            ends, (stacks, rows) = lax.scan(one, starts, sequences)
+            forward = frames.item if back else loop
+            length = len(self.value(forward.slices[0][0]))
+            ends, (stacks, saved) = lax.scan(one, starts, (rows, sequences), length, reverse=back)
             self.set([stack for _, stack in loop.stacked], stacks)
-            frames = rows, None
-        elif self.is_differentiated(loop):
-            ends, frames = self.bounded(loop, test, one, starts)
+            kept = saved, None
+        elif frames is not None:
+            ends, kept = self.bounded(loop, test, one, starts)
         else:
-            ends, frames = lax.while_loop(test, lambda carried: one(carried)[0], starts), None
-        self.finish(loop, ends, [])
-        self.values[id(loop.frames)] = frames
+            ends = lax.while_loop(test, lambda state: one(state)[0], starts)
+        self.finish(loop, ends)
+        if not back:
+            self.values[frames] = kept
 
     def bounded(self, loop: Loop, test: Any, one: Any, starts: Any) -> Any:
         """A while loop of at most so many steps, which keeps what each of them saves."""
@@ -315,34 +310,6 @@ class JaxReplay(Replay):
         count = jax.pure_callback(_ended, about, count, test(ends), limit)
         return ends, (rows, count)
 
-    def loop_back(self, loop: Loop) -> None:
-        """The steps backwards: what is handed on, sums over all steps, and a value of each."""
-        rows, count = self.value(loop.frames)
-        starts, zeros = self.starts(loop), [self.fitted(0, like) for *_, like in loop.totals]
-
-        def one(state: Any, row: Any) -> Any:
-            carried, totals = state
-            saved, slices = row
-            self.restored(loop.saved, saved)
-            after = self.step(loop, carried, slices)
-            return (after, self.added(loop, totals)), [self.value(v) for v, _ in loop.stacked]
-
-        if count is None:
-            frames: Any = loop.frames
-            first = frames.item
-            row = rows, [self.value(seq) for seq, _ in loop.slices]
-            length = len(self.value(first.slices[0][0]))
-            (ends, totals), out = lax.scan(one, (starts, zeros), row, length, reverse=True)
-            self.set([stack for _, stack in loop.stacked], out)
-        else:
-
-            def earlier(k: Any, state: Any) -> Any:
-                row = jax.tree.map(lambda r: r[count - 1 - k], rows)
-                return one(state, (row, []))[0]
-
-            ends, totals = lax.fori_loop(0, count, earlier, (starts, zeros))
-        self.finish(loop, ends, totals)
-
     def branch(self, branch: Branch) -> None:
         """``cond`` and its grad op; each side gives what either of them saves."""
         saved: Any = ([], []) if branch.backward else branch.saved
@@ -359,7 +326,7 @@ class JaxReplay(Replay):
         results, frames = lax.cond(jnp.all(self.value(branch.pred)), yes, no)
         self.set([r[2] for r in branch.results], results)
         if not branch.backward:
-            self.values[id(branch.frames)] = frames
+            self.values[branch.frames] = frames
 
 
 def _zeros(likes: Any, *rows: int) -> Any:

@@ -23,12 +23,12 @@ def lowered(program: Program, shapes: Mapping[str, tuple[int, ...]], fetch: list
     return last
 
 
-def needs(package: str, extra: str, what: str) -> None:
+def needs(package: str, what: str) -> None:
     """Errors: `ProgramError` with the command that installs the extra, if the package is not there."""
     if find_spec(package) is None:
         raise ProgramError(
             f"{what} needs {package}, which is not installed.\n  at {user_line()}\n"
-            f'  repair: pip install "minigrad[{extra}]"'
+            f'  repair: pip install "minigrad[{package}]"'
         )
 
 
@@ -48,10 +48,10 @@ def on_backend(
     if backend == "c":
         step: Any = CStep(program, fetch, executor, exact, max_steps)
     else:
-        needs("jax", "jax", 'backend="jax"')
+        needs("jax", 'backend="jax"')
         from .jax_step import JaxStep
 
-        step = JaxStep(program, fetch, executor, max_steps)
+        step = JaxStep(program, fetch, executor, max_steps=max_steps)
     shapes = fed_shapes(program, feed)
     if not any(-1 in shape for shape in shapes.values()):
         step.build(shapes)
@@ -115,10 +115,7 @@ def export_onnx(
     ...     assert [v.name for v in model.graph.output] == [loss.name, "w@GRAD"]
     """
     check_program(program, "export_onnx", "program, path, fetch=[…]")
-    needs("onnx", "onnx", "export_onnx")
-    from .onnx_model import onnx_model, write_model
+    needs("onnx", "export_onnx")
+    from .onnx_model import onnx_model
 
-    model = onnx_model(program, feed, fetch, executor)
-    if path is not None:
-        write_model(model, path)
-    return model
+    return onnx_model(program, path, feed, fetch, executor)

@@ -13,9 +13,10 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator
-from configparser import ConfigParser
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -27,18 +28,16 @@ from ..atomic import replacing
 from ..compiler.memory import start_values
 from ..compiler.program_passes import limited_depth
 from ..compiler.schedule import Branch, Call, Loop
-from ..errors import ProgramError, refusal
+from ..errors import ProgramError, read_tables, refusal
 from ..ops.shape import axis_tuple
 from ..ops.windows import pair
 from ..static.program.operator import names_of
 from ..static.program.program import Program
 from ..static.run.executor import data_of, fed_shapes
 from .lowering import lowered
-from .replay import Replay, index_arrays
+from .replay import Replay, entering, index_arrays
 
-_tables = ConfigParser()
-_tables.read_string(Path(__file__).with_name("onnx_ufuncs.ini").read_text("utf-8"))
-OPERATORS = {section: dict(_tables[section]) for section in _tables.sections()}
+OPERATORS = read_tables(Path(__file__).with_name("onnx_ufuncs.ini"))
 
 
 class NoCounterpart(ProgramError):
@@ -83,21 +82,19 @@ COMPOSED: dict[str, Callable[..., Any]] = {
     "isfinite": lambda x: np.less(np.absolute(x), np.inf),
     "isinf": lambda x: np.equal(np.absolute(x), np.inf),
     "isnan": lambda x: np.logical_not(np.equal(x, x)),
+    "logaddexp": lambda x, y: np.maximum(x, y) + np.log1p(np.exp(-np.absolute(x - y))),
+    "remainder": lambda x, y: x - np.floor(x / y) * y,
+    "floor_divide": lambda x, y: np.floor(x / y),
+    "multiply.accumulate": lambda x, axis=0, **_: np.stack(
+        [*accumulate(np.moveaxis(x, axis, 0), operator.mul)], axis=axis
+    ),
     "stack": lambda parts, axis=0: np.concatenate([np.expand_dims(p, axis) for p in parts], axis),
     "tril": lambda x, k=0: np.where(np.tril(np.ones(x.shape[-2:], bool), k), x, 0),
     "triu": lambda x, k=0: np.where(np.triu(np.ones(x.shape[-2:], bool), k), x, 0),
 }
 
 
-def composed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Enter a function in the table under its own name."""
-    COMPOSED[function.__name__] = function
-    return function
-
-
-@composed
-def logaddexp(x, y):
-    return np.maximum(x, y) + np.log1p(np.exp(-np.absolute(x - y)))
+composed = entering(COMPOSED)
 
 
 @composed
@@ -105,26 +102,6 @@ def arctan2(y, x):
     turned = np.where(y < 0, -np.pi, np.pi)
     angle = np.arctan(y / x) + np.where(x < 0, turned, 0.0)
     return np.where(np.logical_and(x == 0, y == 0), 0.0, angle)
-
-
-def _products_so_far(x, axis=0, **_):
-    rows: list[Any] = []
-    for row in np.moveaxis(x, axis, 0):
-        rows.append(rows[-1] * row if rows else row)
-    return np.stack(rows, axis=axis)
-
-
-COMPOSED["multiply.accumulate"] = _products_so_far
-
-
-@composed
-def remainder(x, y):
-    return x - np.floor(x / y) * y
-
-
-@composed
-def floor_divide(x, y):
-    return np.floor(x / y)
 
 
 @composed
@@ -142,22 +119,34 @@ def round(x, decimals=0):
 WHOLE_NUMBERS = ("np.remainder", "np.floor_divide")
 
 
-# -- functions that are no ufuncs: the graph, what the result is like, then what the function is given -----
+# -- functions of several nodes: the graph, what the result is like, then what the function gets ----------
+
+
+def _place(op, g, out, x, axis=None, keepdims=False):
+    if axis is None:
+        index = g.node(op, [g.reshape(x, [x.size])], x.of((), np.int64), axis=0, keepdims=0)
+        return g.reshape(index, out.shape)
+    return g.node(op, [x], out, axis=axis, keepdims=int(keepdims))
+
 
 FUNCTIONS: dict[str, Any] = {
     "concatenate": lambda g, out, parts, axis=0: g.alike(
         "Concat", parts, out, axis=axis % out.ndim
     ),
     "dot": lambda g, out, x, y: g.alike("MatMul", [x, y], out),
-    "argmax": lambda g, out, *args, **how: extreme(g, "ArgMax", out, *args, **how),
-    "argmin": lambda g, out, *args, **how: extreme(g, "ArgMin", out, *args, **how),
+    "argmax": partial(_place, "ArgMax"),
+    "argmin": partial(_place, "ArgMin"),
+    "positive": lambda g, out, x: x,
+    "floor_divide": lambda g, out, x, y: g.node(  # ONNX divides whole numbers towards zero
+        "Div", [g.node("Sub", [x, g.node("Mod", [x, y], out)], out), y], out
+    ),
+    "add.accumulate": lambda g, out, x, axis=0, **_: g.node(
+        "CumSum", [x, np.int64(axis % x.ndim)], out
+    ),
 }
 
 
-def function(call: Any) -> Any:
-    """Enter a function in the table under its own name."""
-    FUNCTIONS[call.__name__] = call
-    return call
+function = entering(FUNCTIONS)
 
 
 @function
@@ -178,13 +167,6 @@ def take_along_axis(g, out, x, indices, axis):
     wide = x.of((*out.shape[:axis], x.shape[axis], *out.shape[axis + 1 :]))
     inputs = [g.fitted(x, wide), g.fitted(indices, x.of(out.shape, np.int64))]
     return g.node("GatherElements", inputs, out, axis=axis)
-
-
-def extreme(g, op, out, x, axis=None, keepdims=False):
-    if axis is None:
-        index = g.node(op, [g.reshape(x, [x.size])], x.of((), np.int64), axis=0, keepdims=0)
-        return g.reshape(index, out.shape)
-    return g.node(op, [x], out, axis=axis, keepdims=int(keepdims))
 
 
 # -- kernels that stay whole: the graph, what the result is like, then what the kernel is given ------------
@@ -213,10 +195,7 @@ COUNTERPARTS: dict[str, Callable[..., Any]] = {
 }
 
 
-def counterpart(function: Any) -> Any:
-    """Enter a function in the table under its own name."""
-    COUNTERPARTS[function.__name__] = function
-    return function
+counterpart = entering(COUNTERPARTS)
 
 
 @counterpart
@@ -436,13 +415,14 @@ class Graph(Replay):
             what = f"{call.op.type if call.op else call.path} has no counterpart in ONNX: {why}"
             raise refusal(what, why.repair, ProgramError) from None
 
-    def ufunc(self, ufunc: np.ufunc, args: list[Any], out: Any) -> Symbol:
-        """``np.add`` and its kin."""
-        name = ufunc.__name__
-        if name == "positive":
-            return self.cast(args[0])
-        if name == "floor_divide":  # ONNX divides whole numbers towards zero
-            args = [self.node("Sub", [args[0], self.node("Mod", args, out)], out), args[1]]
+    def function(self, path: str, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
+        """The operator of the same meaning, or the nodes that come to it."""
+        name = path.removeprefix("np.")
+        if name in ("roll", "tile"):
+            places = np.arange(args[0].size).reshape(args[0].shape)
+            return self.picked(args[0], getattr(np, name)(places, *args[1:], **kwargs))
+        if name in FUNCTIONS:
+            return FUNCTIONS[name](self, out, *args, **kwargs)
         if op := OPERATORS["same"].get(name):
             return self.node(op, args, out)
         if op := OPERATORS["compare"].get(name):  # ONNX orders no truth values
@@ -450,16 +430,10 @@ class Graph(Replay):
             return self.node(op, [self.cast(a, np.int32) for a in args] if masks else args, out)
         if out.dtype == bool and (op := OPERATORS["logic"].get(name)):
             return self.alike(op, args, out)
-        raise NoCounterpart(f"ONNX has no counterpart of np.{name}")
-
-    def reduce(self, ufunc: np.ufunc, x: Symbol, out: Any, axis: Any = 0, **how: Any) -> Symbol:
-        """``np.add.reduce`` and its kin."""
-        op = OPERATORS["reduce"][ufunc.__name__]
-        return self.reduced(op, x, axis, how.get("keepdims", False), out)
-
-    def accumulate(self, ufunc: np.ufunc, x: Symbol, out: Any, axis: int = 0, **_: Any) -> Symbol:
-        """``np.add.accumulate``."""
-        return self.node("CumSum", [x, np.int64(axis % x.ndim)], out)
+        if op := OPERATORS["reduce"].get(name):
+            axis, keepdims = kwargs.get("axis", 0), kwargs.get("keepdims", False)
+            return self.reduced(op, args[0], axis, keepdims, out)
+        raise NoCounterpart(f"ONNX has no counterpart of {path}")
 
     def opaque(self, call: Call, args: Any, attrs: dict[str, Any]) -> Any:
         """A kernel as a whole."""
@@ -469,15 +443,6 @@ class Graph(Replay):
             looks = "a kernel looks at a value, and there is none while a graph is written"
             raise NoCounterpart(NONE.get(call.path, looks))
         return COUNTERPARTS[call.path](self, call.out, *args, **attrs)
-
-    def function(self, name: str, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
-        """A function of NumPy that is no ufunc."""
-        if name in ("roll", "tile"):
-            places = np.arange(args[0].size).reshape(args[0].shape)
-            return self.picked(args[0], getattr(np, name)(places, *args[1:], **kwargs))
-        if name not in FUNCTIONS:
-            raise NoCounterpart(f"ONNX has no counterpart of np.{name}")
-        return FUNCTIONS[name](self, out, *args, **kwargs)
 
     # -- indices and views --------------------------------------------------------------------
 
@@ -493,18 +458,12 @@ class Graph(Replay):
 
     def looked_up(self, shape: Any, index: Any) -> Symbol:
         """Where an index with arrays points to in the flat value: what is fixed, and for each array its stride."""
-        parts = list(index) if isinstance(index, tuple) else [index]
-        refuse_masks(parts)
-        known = {
-            k: self.cast(part, np.int64)
-            for k, part in enumerate(parts)
-            if isinstance(part, Symbol | np.ndarray | list)
-        }
+        refuse_masks(index if isinstance(index, tuple) else [index])
         at = np.arange(math.prod(shape)).reshape(shape)
-        base, arrays = index_arrays(at, parts, {k: part.shape for k, part in known.items()})
+        base, arrays = index_arrays(at, index, Symbol | np.ndarray | list)
+        parts = [self.cast(part, np.int64) for part, *_ in arrays]
         total = self.cast(base)
-        for k, axis, which in arrays:
-            part = known[k]
+        for part, (_, axis, which) in zip(parts, arrays, strict=True):
             n, stride = max(shape[axis], 1), math.prod(shape[axis + 1 :])
             for op, number in (("Add", n), ("Mod", n), ("Mul", stride)):
                 part = self.node(op, [part, np.int64(number)], part)
@@ -514,7 +473,7 @@ class Graph(Replay):
     def look(self, call: Call, x: Symbol) -> Symbol:
         """A view as a value."""
         kind = OPERATORS["moving"].get(call.function.__name__)
-        if call.function is operator.getitem:
+        if call.path == "[]":
             return self.reshape(self.sliced(x, call.args[1]), call.out.shape)
         if kind == "shape":
             return self.reshape(x, call.out.shape)
@@ -558,40 +517,38 @@ class Graph(Replay):
         back = loop.op.type.endswith("_grad")
         frames = self.value(loop.frames) if back else []
         steps = range(len(frames) if back else loop.slices[0][0].shape[0])
-        carried = self.starts(loop)
-        totals = [self.fitted(0, like) for *_, like in loop.totals]
+        state = self.starts(loop)
         rows = []
         for k in reversed(steps) if back else steps:
             if back:
                 self.restored(loop.saved, frames[k])
             slices = [self.sliced(self.value(seq), k) for seq, _ in loop.slices]
-            carried = self.step(loop, carried, [self.reshape(s, s.shape[1:]) for s in slices])
-            totals = self.added(loop, totals)
+            state = self.step(loop, state, [self.reshape(s, s.shape[1:]) for s in slices])
             rows.append([self.reshape(self.value(v), (1, *v.shape)) for v, _ in loop.stacked])
             if not back:
                 frames.append(self.frame(loop.saved))
-        self.finish(loop, carried, totals)
+        self.finish(loop, state)
         for k, (_, stack) in enumerate(loop.stacked):
             column = [row[k] for row in (reversed(rows) if back else rows)]
             self.set([stack], [self.alike("Concat", column, stack, axis=0) if column else 0])
-        self.values[id(loop.frames)] = frames
+        self.values[loop.frames] = frames
 
     def while_loop(self, loop: Loop) -> None:
         """A `Loop` without a limit, which keeps nothing for a gradient."""
-        if self.is_differentiated(loop):
+        if loop.frames is not None:
             raise self.unbounded(loop)
-        starts = self.starts(loop)
+        starts, _ = self.starts(loop)
         goes_on = self.test(loop, starts)
         carried = [Symbol(self.unique("carried"), s.shape, s.dtype) for s in starts]
         count = Symbol(self.unique("count"), (), np.dtype(np.int64))
         before = Symbol(self.unique("goes_on"), (), goes_on.dtype)
         nodes: list[NodeProto] = []
         with self.into(nodes):
-            after = self.step(loop, carried, [])
+            after, _ = self.step(loop, (carried, []), [])
             again = self.test(loop, after)
         body = self.inner("step", nodes, [count, before, *carried], [again, *after])
         ends = self.nodes_of("Loop", [count.of(()), goes_on, *starts], carried, body=body)
-        self.finish(loop, ends, [])
+        self.finish(loop, (ends, []))
 
     def test(self, loop: Loop, carried: Iterable[Any]) -> Symbol:
         """Whether a while loop goes on."""
@@ -608,33 +565,32 @@ class Graph(Replay):
         pred = self.flag(branch.pred)
         if branch.backward:
             self.restored([*branch.saved[0], *branch.saved[1]], self.value(branch.frames))
-        sides: list[tuple[list[NodeProto], list[Symbol]]] = [([], []), ([], [])]
+        nodes: Any = ([], [])
+        sides: Any = ([], [])  # what each gives
         saved: dict[int, Any] = {}
-        for k, (nodes, results) in enumerate(sides):
-            with self.into(nodes):
+        for k, side in enumerate(sides):
+            with self.into(nodes[k]):
                 self.items(branch.bodies[k])
-                results += [self.like(r[k], r[2]) for r in branch.results]
+                side += [self.like(r[k], r[2]) for r in branch.results]
             if not branch.backward:
                 frame = self.frame(branch.saved[k])
-                mapped(frame, results.append)
+                mapped(frame, side.append)
                 saved |= frame
-        n = len(branch.results)
-        (yes, first), (no, second) = sides
-        more, other = first[n:], second[n:]
-        with self.into(yes):
-            first += [self.fitted(0, v) for v in other]
-        with self.into(no):
-            second[n:n] = [self.fitted(0, v) for v in more]
-        if not first:
+        n, (yes, no) = len(branch.results), sides
+        more, other = yes[n:], no[n:]
+        with self.into(nodes[0]):
+            yes += [self.fitted(0, v) for v in other]
+        with self.into(nodes[1]):
+            no[n:n] = [self.fitted(0, v) for v in more]
+        if not yes:
             return
-        graphs = {
-            "then_branch": self.inner("then_branch", yes, [], first),
-            "else_branch": self.inner("else_branch", no, [], second),
-        }
-        outs = iter(self.nodes_of("If", [pred], first, **graphs))
+        names = ("then_branch", "else_branch")
+        rows = zip(names, nodes, sides, strict=True)
+        graphs = {name: self.inner(name, inner, [], side) for name, inner, side in rows}
+        outs = iter(self.nodes_of("If", [pred], yes, **graphs))
         self.set([r[2] for r in branch.results], [next(outs) for _ in branch.results])
-        if branch.frames is not None and not branch.backward:
-            self.values[id(branch.frames)] = mapped(saved, lambda _: next(outs))
+        if not branch.backward:
+            self.values[branch.frames] = mapped(saved, lambda _: next(outs))
 
     # -- the file --------------------------------------------------------------------------------
 
@@ -686,8 +642,8 @@ def axes_of(call: Call, ndim: int) -> list[int]:
 OPSET = 18
 
 
-def onnx_model(program: Program, feed: Any, fetch: Any, executor: Any) -> Any:
-    """The checked `onnx.ModelProto` of a program for feeds of these shapes."""
+def onnx_model(program: Program, path: Any, feed: Any, fetch: Any, executor: Any) -> Any:
+    """The checked `onnx.ModelProto` of a program for feeds of these shapes; written to a ``path``."""
     names = names_of(program, fetch, "fetch", root=True)
     shapes = fed_shapes(program, feed)
     for name, shape in shapes.items():
@@ -699,8 +655,8 @@ def onnx_model(program: Program, feed: Any, fetch: Any, executor: Any) -> Any:
             )
     with limited_depth():
         graph = Graph(lowered(program, shapes, names), names)
-        dtypes = {n: np.dtype(v.dtype) for n, v in data_of(program).items()}
-        feeds = {n: Symbol(graph.unique(n), shapes[n], dtype) for n, dtype in dtypes.items()}
+        data = data_of(program).items()
+        feeds = {n: Symbol(graph.unique(n), shapes[n], v.dtype) for n, v in data}
         start = start_values(program, executor)
         parameters = {n: graph.stored(n, value) for n, value in start.items()}
         _, results = graph(parameters, feeds)
@@ -712,10 +668,7 @@ def onnx_model(program: Program, feed: Any, fetch: Any, executor: Any) -> Any:
     opset = helper.make_opsetid("", OPSET)
     model = helper.make_model(whole, producer_name="minigrad", opset_imports=[opset], ir_version=9)
     onnx.checker.check_model(model, full_check=True)
+    if path is not None:
+        with replacing(path) as file:
+            onnx.save_model(model, file)
     return model
-
-
-def write_model(model: Any, path: str | Path) -> None:
-    """Write a model to a file."""
-    with replacing(path) as file:
-        onnx.save_model(model, file)

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.lower import lower
-from ..compiler.program_passes import is_state
+from ..compiler.lower import lower, state_written_inside
 from ..compiler.schedule import Array, Call, Loop, arrays_in, replace_arrays
 from ..compiler.tracer import Recorder
 from ..errors import ProgramError, refusal, told
@@ -29,8 +28,7 @@ class Replay:
 
     cast: Any  #: (value, dtype): a value in a dtype
     fitted: Any  #: (value, like): a value in the dtype and the shape of something
-    ufunc: Any  #: (ufunc, args, like): what ``np.add`` and its kin are; ``reduce`` and ``accumulate`` go by their names
-    function: Any  #: (name, args, kwargs, like): what another function of NumPy is
+    function: Any  #: (path, args, kwargs, like): what a function of NumPy is, ``np.add.reduce`` too
     opaque: Any  #: (call, args, kwargs): what a kernel is as a whole
     item: Any  #: (value, index): what is at places that are arrays
     replaced: Any  #: (value, index, new, add): with something else there
@@ -38,26 +36,24 @@ class Replay:
     put: Any  #: (call, value, new): a value whose view has changed
 
     def __init__(self, program: Program, fetch: list[str], whole: Callable[..., bool]) -> None:
-        for block in program.blocks[1:]:
-            for name in (n for op in block.ops for n in op.output_names if is_state(block, n)):
-                raise refusal(
-                    f"a loop or branch writes the parameter {name!r}: a pure function returns what it changes",
-                    "carry it as a loop variable, or run the program with static.Executor()",
-                    ProgramError,
-                )
+        if names := sorted(state_written_inside(program)):
+            raise refusal(
+                f"a loop or branch writes the parameter {names[0]!r}: a pure function returns what it changes",
+                "carry it as a loop variable, or run the program with static.Executor()",
+                ProgramError,
+            )
         self.recorder = Recorder(math.inf, whole)
         self.schedule = lower(program, fetch, recorder=self.recorder)
-        self.read = {n for b in program.blocks for op in b.ops for n in op.input_names}
         self.op: Any = None  # what runs, for errors
-        self.values: dict[int, Any] = {}  # id of an Array → what it is now
-        self.views: dict[int, Call] = {}  # id of an Array → how it looks at another one
-        self.seen: dict[int, Any] = {}  # id of such an Array → what it looked at, and saw
+        self.values: dict[Any, Any] = {}  # an Array → what it is now
+        self.views: dict[Array, Call] = {}  # an Array → how it looks at another one
+        self.seen: dict[Array, Any] = {}  # such an Array → what it looked at, and saw
 
     def __call__(self, parameters: dict[str, Any], feeds: dict[str, Any]) -> Any:
         """The parameters afterwards, and what is fetched."""
         schedule = self.schedule
-        for known, arrays in ((parameters, schedule.state), (feeds, schedule.feeds)):
-            self.values |= {id(a): known[name] for name, a in arrays.items() if name in known}
+        known, arrays = parameters | feeds, schedule.state | schedule.feeds
+        self.values |= {a: known[name] for name, a in arrays.items() if name in known}
         self.items(schedule.items)
         after = {**schedule.state, **schedule.stored}
         ends = {name: self.like(after[name], array) for name, array in schedule.state.items()}
@@ -73,19 +69,19 @@ class Replay:
 
     def value(self, array: Any) -> Any:
         """What an Array is now; a view looks again where its memory has changed."""
-        call = self.views.get(id(array))
+        call = self.views.get(array)
         if call is None:
-            return self.values[id(array)]
+            return self.values[array]
         source = self.value(call.args[0])
-        if id(array) not in self.seen or self.seen[id(array)][0] is not source:
-            self.seen[id(array)] = source, self.look(call, source)
-        return self.seen[id(array)][1]
+        if array not in self.seen or self.seen[array][0] is not source:
+            self.seen[array] = source, self.look(call, source)
+        return self.seen[array][1]
 
     def write(self, array: Array, value: Any) -> None:
         """Let an Array, and the memory it shows, be another value of its shape and dtype."""
-        call = self.views.get(id(array))
+        call = self.views.get(array)
         if call is None:
-            self.values[id(array)] = value
+            self.values[array] = value
         else:
             source = call.args[0]
             self.write(source, self.put(call, self.value(source), value))
@@ -111,48 +107,34 @@ class Replay:
     def call(self, call: Call) -> None:
         """By the kind of a call, or by what its function is."""
         function, out = call.function, call.out
-        owner = getattr(function, "__self__", None)
         if call.kind in ("check", "store"):
             return  # no value is known that could be checked; parameters are read at the end
         if call.kind == "view":
-            # looked at here and now, not in the loop or branch that reads it
-            self.views[id(out)] = call
-            self.seen.pop(id(out), None)
-            self.value(out)
+            self.views[out] = call
+            self.seen.pop(out, None)
+            self.value(out)  # here and now, not in the loop or branch that reads it
             return
         args, kwargs = replace_arrays((call.args, call.kwargs), self.value)
         if call.kind == "fill":
             result: Any = args[1] or 0
         elif call.kind == "write":
-            result, out = self.written(call, *args), call.args[0]
+            out, add = call.args[0], function == np.add.at
+            result = args[1] if function is np.copyto else self.replaced(*args, add=add)
         elif call.kind == "opaque":
             result = self.opaque(call, args, kwargs)
-        elif isinstance(owner, np.ufunc):
-            x = self.fitted(args[0], np.empty(args[0].shape, out.dtype))
-            result = getattr(self, function.__name__)(owner, x, out, **kwargs)
-        elif isinstance(function, np.ufunc):
-            types = [a.dtype if hasattr(a, "dtype") else type(a) for a in args]
-            *dtypes, _ = function.resolve_dtypes((*types, None))
-            result = self.ufunc(function, [*map(self.cast, args, dtypes)], out)
         elif call.path == "[]":
             result = self.item(*args)
         elif function in (np.array, np.asarray, np.ndarray.astype):
             result = args[0]
         else:
-            result = self.function(function.__name__, args, kwargs, out)
+            if isinstance(function, np.ufunc):
+                args = [*map(self.cast, args, loop_dtypes(function, args))]
+            elif isinstance(getattr(function, "__self__", None), np.ufunc):
+                args = [self.fitted(args[0], np.empty(args[0].shape, out.dtype))]
+            result = self.function(call.path, args, kwargs, out)
         self.set(arrays_in([out]), result if isinstance(out, list) else [result])
 
-    def written(self, call: Call, x: Any, *args: Any) -> Any:
-        """A value with something written into it."""
-        if call.function is np.copyto:
-            return args[0]
-        return self.replaced(x, *args, add=call.function == np.add.at)
-
     # -- control flow ----------------------------------------------------------------------
-
-    def is_differentiated(self, loop: Loop) -> bool:
-        """Whether a grad op reads what the steps of a loop save."""
-        return loop.op.outputs["scopes"][0] in self.read
 
     def unbounded(self, loop: Loop) -> ProgramError:
         """What is said of a while loop that is differentiated, without a limit."""
@@ -160,53 +142,71 @@ class Replay:
         advice = 'static.static_rnn; or backend="jax" or "c" with max_steps=100'
         return ProgramError(told(what, advice, loop.op.source_line))
 
-    def starts(self, loop: Loop) -> list[Any]:
-        """What the first step of a loop is given."""
-        return [self.like(start, begin) for start, begin, *_ in loop.carried]
+    def starts(self, loop: Loop) -> Any:
+        """What the first step of a loop is given, and totals of nothing."""
+        carried = [self.like(start, begin) for start, begin, *_ in loop.carried]
+        return carried, [self.fitted(0, like) for *_, like in loop.totals]
 
-    def step(self, loop: Loop, carried: Iterable[Any], slices: Iterable[Any]) -> list[Any]:
-        """The body of a loop, once: what goes on to the next step."""
+    def step(self, loop: Loop, state: Any, slices: Iterable[Any]) -> Any:
+        """The body of a loop, once: what goes on to the next step, and the totals so far."""
+        carried, totals = state
         self.set([c[1] for c in loop.carried], carried)
         self.set([part for _, part in loop.slices], slices)
         self.items(loop.body)
-        return [self.like(after, begin) for _, begin, after, _ in loop.carried]
-
-    def added(self, loop: Loop, totals: Iterable[Any]) -> list[Any]:
-        """The totals of a loop after one more step."""
-        return [
-            self.ufunc(np.add, [total, self.like(value, like)], like)
+        return [self.like(after, begin) for _, begin, after, _ in loop.carried], [
+            self.function("np.add", [total, self.like(value, like)], {}, like)
             for total, (value, _, like) in zip(totals, loop.totals, strict=True)
         ]
 
-    def finish(self, loop: Loop, carried: Iterable[Any], totals: Iterable[Any]) -> None:
+    def finish(self, loop: Loop, state: Any) -> None:
         """What a loop leaves."""
-        ends = [*(c[3] for c in loop.carried), *(total for _, total, _ in loop.totals)]
-        self.set(ends, [*carried, *totals])
+        carried, totals = state
+        self.set([c[3] for c in loop.carried], carried)
+        self.set([total for _, total, _ in loop.totals], totals)
 
     def restored(self, pairs: list[Any], frames: Any) -> None:
         """What a step or a branch saved, under its names in the backward part."""
         for value, here in pairs:
-            self.values[id(here)] = frames[id(value)]
+            self.values[here] = frames[id(value)]
 
     def frame(self, saved: list[Array]) -> dict[int, Any]:
         """What a step or a branch saves: values, and all that a loop in it saved."""
         return {id(array): self.value(array) for array in saved}
 
 
-def index_arrays(at: Any, parts: list[Any], shapes: dict[int, Any]) -> tuple[Any, list[Any]]:
-    """Where an index looks things up in ``at``, if some of its parts are arrays that are known only later.
+def entering(table: dict[str, Any]) -> Callable[[Any], Any]:
+    """What enters a function in a table under its own name."""
 
-    ``shapes`` are those of the arrays, by place.  Returns the elements with 0 for each array, and for each array its
-    place, the axis it is for, and which element of it stands where.
+    def enter(function: Any) -> Any:
+        table[function.__name__] = function
+        return function
+
+    return enter
+
+
+def loop_dtypes(ufunc: np.ufunc, args: Any) -> Any:
+    """What NumPy brings the operands of a ufunc to, and of what its result is."""
+    types = [a.dtype if hasattr(a, "dtype") else type(a) for a in args]
+    return ufunc.resolve_dtypes((*types, None))
+
+
+def index_arrays(at: Any, index: Any, kinds: Any) -> tuple[Any, list[Any]]:
+    """Where an index looks things up in ``at``, if arrays of these kinds in it are known only later.
+
+    Returns the elements with 0 for each array, and for each array itself, the axis it is for, and
+    which element of it stands where.
     """
-    zeros = [np.zeros(shapes[k], int) if k in shapes else part for k, part in enumerate(parts)]
+    parts = list(index) if isinstance(index, tuple) else [index]
+    zeros = [np.zeros(np.shape(part), int) if isinstance(part, kinds) else part for part in parts]
     arrays = []
-    for k, shape in shapes.items():
+    for k, part in enumerate(parts):
+        if not isinstance(part, kinds):
+            continue
         before, behind = ([p for p in some if p is not None] for some in (parts[:k], parts[k:]))
         axis = at.ndim - len(behind) if any(p is Ellipsis for p in before) else len(before)
-        count = np.arange(math.prod(shape))
-        along = np.expand_dims(count, [a for a in range(at.ndim) if a != axis])
-        every = np.broadcast_to(along, (*at.shape[:axis], len(count), *at.shape[axis + 1 :]))
-        index = [*zeros[:k], count.reshape(shape), *zeros[k + 1 :]]
-        arrays.append((k, axis, every[tuple(index)]))
+        count = np.arange(zeros[k].size)
+        sizes = (*at.shape[:axis], count.size, *at.shape[axis + 1 :])
+        every = np.broadcast_to(np.indices(sizes, sparse=True)[axis], sizes)
+        own = [*zeros[:k], count.reshape(zeros[k].shape), *zeros[k + 1 :]]
+        arrays.append((part, axis, every[tuple(own)]))
     return at[tuple(zeros)], arrays

@@ -95,7 +95,7 @@ class Lowering:
                 (self.schedule.feeds if var.is_data else self.schedule.state)[var.name] = array
         self.stored: dict[str, tuple[Array, Any]] = {}  # state → what it holds at the end
         self.working: dict[str, Array] = {}  # state that loops and branches write → a copy for them
-        for name in sorted(_state_written_inside(program)):
+        for name in sorted(state_written_inside(program)):
             working = root.values[name] = self.recorder.copy(self.schedule.state[name])
             working.name, self.working[name] = name, working
             self.stored[name] = working, None
@@ -443,7 +443,7 @@ HANDLERS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _state_written_inside(program: Program) -> set[str]:
+def state_written_inside(program: Program) -> set[str]:
     """Parameters that loops and branches write."""
     return {
         n for b in program.blocks[1:] for op in b.ops for n in op.output_names if is_state(b, n)

@@ -103,9 +103,15 @@ class Step:
     """
 
     def __init__(
-        self, program: Program, fetch: Any, executor: Executor | None, exact: bool = True
+        self,
+        program: Program,
+        fetch: Any,
+        executor: Executor | None,
+        exact: bool = True,
+        max_steps: int | None = None,
     ) -> None:
         self.program, self.executor, self.exact = program, executor, exact
+        self.max_steps = max_steps
         self.single = isinstance(fetch, Variable | str)
         self.fetch = names_of(program, fetch, "fetch")
         self.data = data_of(program)

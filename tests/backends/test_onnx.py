@@ -204,6 +204,18 @@ def test_parameters_of_an_executor_are_stored(runtime):
     assert numpy_helper.to_array(stored) == 7.0
 
 
+def test_whole_numbers_are_divided_as_numpy_divides_them(runtime):
+    program = static.Program()
+    with static.program_guard(program):
+        x, y = (static.data(name, [4], np.int64) for name in "xy")
+        fetch = [(x // y).name, (x % y).name]
+    feed = {"x": np.array([7, -7, 7, -7]), "y": np.array([2, 2, -2, -2])}
+    for a, b in zip(
+        runtime(program, feed, fetch), static.Executor().run(program, feed, fetch), strict=True
+    ):
+        assert a.dtype == b.dtype and a.tolist() == b.tolist()
+
+
 def test_open_sizes_are_asked_for():
     pytest.importorskip("onnx", reason='pip install "minigrad[onnx]"')
     program = static.Program()

@@ -106,6 +106,8 @@ OPS = {
     "a number in place on a view": lambda x, y: _set_column(x * y, 0.5) * y,
     "cumsum and prod": lambda x, y: x.cumsum(1) * y.prod(1, keepdim=True),
     "top and sorted": lambda x, y: x.topk(2, 1).values + y.sort(1).values[:, :2],
+    "sorted stably": lambda x, y: x.sort(dim=0, descending=True, stable=True).values * y,
+    "inverse": lambda x, y: torch.linalg.inv(x @ y.t() + 9 * torch.eye(4)),
     "losses": lambda x, y: F.mse_loss(x, y) + F.l1_loss(x, y) + F.smooth_l1_loss(x, y) + F.huber_loss(x, y, delta=0.5),
     "cross entropies": lambda x, y: F.cross_entropy(x, torch.tensor([0, 1, 2, 3])) + F.nll_loss(y.log_softmax(1), torch.tensor([4, 1, 2, 3]), reduction="sum"),
     "soft targets": lambda x, y: F.cross_entropy(x, y.softmax(1).detach()) + y.sum(),

@@ -44,12 +44,12 @@ def load(text: str, exact: bool) -> Any:
     """The function ``step`` of a text.  Errors: `ProgramError` if there is no compiler, or it fails."""
     cc = compiler()
     command = [*cc, *FLAGS, *EXACT[exact]]
-    about = os.stat(os.path.realpath(cc[0]))
+    about = os.stat(cc[0])
     facts = [text, *command, str(about.st_mtime_ns), str(about.st_size), processor()]
     name = hashlib.sha256("\0".join(facts).encode()).hexdigest()[:32]
     for folder in folders():
         for path in sorted(folder.glob(f"{name}-*.so")):
-            if path.stem.partition("-")[2] == _digest(path):
+            if path.stem == f"{name}-{_digest(path)}":
                 return connected(path, text)
         with contextlib.suppress(OSError):
             return connected(_compiled(command, text, folder, name), text)
@@ -125,8 +125,8 @@ def run(command: list[str]) -> None:
     if done.returncode:
         if "No space left" in done.stderr:
             raise OSError(done.stderr)
-        lines = sorted(done.stderr.splitlines(), key=lambda line: "error" not in line.lower())
-        raise _failed(command, lines[0][:200] if lines else f"it ended with {done.returncode}")
+        lines = done.stderr.splitlines() or [f"it ended with {done.returncode}"]
+        raise _failed(command, min(lines, key=lambda line: "error" not in line.lower())[:200])
 
 
 def _failed(command: list[str], why: str) -> MinigradError:

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import re
-from configparser import ConfigParser
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...errors import read_tables
+
 TYPES = {"bool": "uint8_t", "float64": "double", "float32": "float"}
 TYPES |= {f"{sign}int{n}": f"{sign}int{n}_t" for sign in ("", "u") for n in (8, 16, 32, 64)}
 DTYPES = {ctype: np.dtype(name) for name, ctype in TYPES.items()}
+#: variables of loops
+LETTERS = [*"ijklmnqruvw", *(f"i{k}" for k in range(32))]
+#: what NumPy's functions are in C, by the kind of numbers
+EXPRESSIONS = read_tables(Path(__file__).with_name("ufuncs.ini"))
+_written = Path(__file__).with_name("helpers.c").read_text(encoding="utf-8")
+#: functions: name, for which kinds of numbers, what it does, the text
+HELPERS = re.findall(r"^//// (\w+) ([fi]+)  (.*)\n((?:(?!////).*\n)+)", _written, re.M)
+_texts = [text for table in EXPRESSIONS.values() for text in table.values()]
+_words = {word for text in _texts for word in re.findall(r"[a-z]\w+", text)}
+#: what no variable may be called: functions, and variables of loops
+TAKEN = _words | {f"{w}f" for w in _words} | {f"{h}_{t}" for h, *_ in HELPERS for t in DTYPES}
+TAKEN |= {"p", "s", "f", "row", "sum", *LETTERS}
 
 
 def cast(text: str, given: np.dtype[Any], wanted: np.dtype[Any]) -> str:
@@ -37,10 +49,8 @@ def literal(value: Any, dtype: np.dtype[Any]) -> str:
     ('0.1f', '(-2)', 'INFINITY')
     """
     if dtype.kind == "f":
-        number = dtype.type(value)
-        text = str(number) + "f" * (dtype.itemsize == 4)
-        if not np.isfinite(number):
-            text = "NAN" if np.isnan(number) else "INFINITY" if number > 0 else "-INFINITY"
+        text = str(dtype.type(value)).replace("inf", "INFINITY").replace("nan", "NAN")
+        text += "f" * (dtype.itemsize == 4 and text[-1].isdigit())
     else:
         text = str(int(value))
         if int(value) == -(2**63):
@@ -60,15 +70,6 @@ def neutral(ufunc: Any, dtype: np.dtype[Any]) -> Any:
     return limits[ufunc is np.minimum]
 
 
-@cache
-def table() -> ConfigParser:
-    """What NumPy's functions are in C."""
-    found = ConfigParser(interpolation=None)
-    found.optionxform = str  # type: ignore[assignment,method-assign]
-    found.read_string(Path(__file__).with_name("ufuncs.ini").read_text(encoding="utf-8"))
-    return found
-
-
 def expression(name: str, dtype: np.dtype[Any]) -> str | None:
     """The C of a function of numbers of a dtype.
 
@@ -77,38 +78,16 @@ def expression(name: str, dtype: np.dtype[Any]) -> str | None:
     """
     kind = "i" if dtype.kind == "u" else dtype.kind
     for section in ["loops"] * (kind == "f") + [kind, "any"]:
-        if table().has_option(section, name):
-            text = table()[section][name].replace("{T}", TYPES[dtype.name])
+        if text := EXPRESSIONS.get(section, {}).get(name):
+            text = text.replace("{T}", TYPES[dtype.name])
             return text.replace("{f}", "f" * (dtype.itemsize == 4))
     return None
 
 
-@cache
-def helpers() -> tuple[str, list[tuple[str, str, str, str]]]:
-    """`helpers.c`: a type, and the functions: name, for which kinds of numbers, what it does, the text."""
-    text = Path(__file__).with_name("helpers.c").read_text(encoding="utf-8")
-    return text.partition("////")[0], re.findall(
-        r"^//// (\w+) ([fi]+)  (.*)\n((?:(?!////).*\n)+)", text, re.M
-    )
-
-
-@cache
-def functions() -> set[str]:
-    """What no variable may be called: functions, and variables of loops."""
-    texts = [text for kind in table().sections() for text in table()[kind].values()]
-    words = {word for text in texts for word in re.findall(r"[a-z]\w+", text)}
-    words |= {f"{w}f" for w in words} | {f"{h}_{t}" for h, *_ in helpers()[1] for t in DTYPES}
-    return words | {"p", "s", "f", "row", "sum", *LETTERS}
-
-
-#: variables of loops
-LETTERS = [*"ijklmnqruvw", *(f"i{k}" for k in range(32))]
-
-
 def helpers_in(text: str) -> str:
     """The helper functions that a text calls, for the types it calls them with."""
-    (head, written), out = helpers(), ""
-    for helper, kinds, about, code in reversed(written):
+    out = ""
+    for helper, kinds, about, code in reversed(HELPERS):
         for ctype, dtype in DTYPES.items():
             call = rf"\b{helper}_{ctype}\(".replace("NAME", r"(\w+)")
             fits = ("f" if dtype.kind == "f" else "i") in kinds
@@ -118,4 +97,4 @@ def helpers_in(text: str) -> str:
                 said = code.strip().replace("EXPRESSION", each).replace("NAME", name)
                 said = re.sub(r"\bT\b|(?<=_)T\b", ctype, said)
                 out = f"/* {about} */\n{said}\n\n{out}"
-    return (head if "loop numpy_" in out else "") + out
+    return _written.partition("////")[0] * ("loop numpy_" in out) + out

@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
+from itertools import chain, takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,16 +32,20 @@ LONGEST_ROW = 256
 ROLLED = "#pragma GCC unroll 1"
 
 
-class Place(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Place:
     """Elements of a struct member: ``view`` shows which elements of ``base`` they are.
 
-    ``at`` is what a loop around it adds to the index: "t1 * 64".
+    ``at`` is what a loop around it adds to the index: "t1 * 64".  A place is indexed as ``view`` is.
     """
 
     ref: str
     base: Any
     view: Any
     at: str = ""
+
+    shape = property(lambda self: self.view.shape)
+    dtype = property(lambda self: self.view.dtype)
 
     @property
     def name(self) -> str:
@@ -66,12 +70,15 @@ class Place(NamedTuple):
 
     def shown(self, view: Any) -> Place:
         """The same memory, seen as another view."""
-        return self._replace(view=view)
+        return replace(self, view=view)
+
+    def __getitem__(self, index: Any) -> Place:
+        return self.shown(self.view[index])
 
     def element(self, shape: tuple[int, ...] | None = None) -> Element:
         """One element for each index of a shape it is stretched to."""
         wide = self if shape is None else self.shown(np.broadcast_to(self.view, shape))
-        return Element(self.ref, self.view.dtype, wide.strides, self.offset, self.at)
+        return Element(self.ref, self.dtype, wide.strides, self.offset, self.at)
 
 
 class Element(NamedTuple):
@@ -91,6 +98,11 @@ class Element(NamedTuple):
         """The same for some of the axes."""
         ups = tuple((e.along(axes), *rest) for e, *rest in self.looked_up)
         return self._replace(strides=tuple(self.strides[k] for k in axes), looked_up=ups)
+
+
+def long_axes(shape: tuple[int, ...]) -> list[int]:
+    """The axes of more than one element, or of none."""
+    return [k for k, n in enumerate(shape) if n != 1]
 
 
 def index_of(indices: Iterable[str], strides: Iterable[int], offset: int = 0, at: str = "") -> str:
@@ -165,7 +177,7 @@ class Nest(Part):
 
 def add_line(parts: list[Part], shape: tuple[int, ...], line: Line) -> None:
     """A line more, in the last nest if it may be."""
-    axes = [k for k, n in enumerate(shape) if n != 1]
+    axes = long_axes(shape)
     shape = tuple(shape[k] for k in axes)
     line.out = line.out.along(axes)
     line.operands = [o.along(axes) if isinstance(o, Element) else o for o in line.operands]
@@ -227,8 +239,7 @@ def sum_text(line: Line, shape: tuple[int, ...], start: str) -> list[str]:
     """
     axes = axes_of(shape, [*line.reads(), line.out], line.out)
     kept = [a for a in axes if line.out.strides[a[-1]]]
-    behind = next((k for k, a in enumerate(reversed(axes)) if a not in kept), len(axes))
-    row = axes[len(axes) - behind :]
+    row = [*takewhile(lambda a: a in kept, reversed(axes))][::-1]
     sizes = [n for _, n, _ in row]
     size = math.prod(sizes)
     row = row if size <= LONGEST_ROW else []
@@ -268,7 +279,7 @@ def axes_of(shape: tuple[int, ...], elements: list[Element], by: Element | None)
     ``by`` says in which order, unless it has several elements for one index.
     """
     strides = [s.strides for e in elements for s in (e, *(at for at, *_ in e.looked_up))]
-    order = [k for k, n in enumerate(shape) if n != 1]
+    order = long_axes(shape)
     if by is not None and not by.looked_up and 0 not in [by.strides[k] for k in order]:
         order.sort(key=lambda k: -abs(by.strides[k]))
     axes: list[Any] = []

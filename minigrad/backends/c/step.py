@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.memory import STATE, aligned_zeros, too_many_steps
-from ...compiler.schedule import Call, replace_arrays
+from ...compiler.memory import STATE, aligned_zeros
+from ...compiler.schedule import Call, arrays_in, replace_arrays
 from ...compiler.step import Step, explained
 from ...errors import ProgramError
 from ...static.program.program import Program
@@ -17,21 +17,15 @@ from .build import load
 from .nests import Place
 from .text import Slower, Writer, padded
 
-COPIED = 1 << 13  #: bytes: a smaller feed is copied, which takes less time than to ask where it is
-FEWEST = (
-    3  #: calls of NumPy that are worth a call of C; where no array has 1,000 elements, one more
-)
+#: bytes: a smaller feed is copied, which takes less time than to ask where it is
+COPIED = 1 << 13
+#: calls of NumPy that are worth a call of C; where no array has 1,000 elements, one more
+FEWEST = 3
 CPYTHON = sys.implementation.name == "cpython"
 
 
 class CStep(Step):
     """A program compiled as C; called like a `Step`, with the same feeds, results, parameters and errors."""
-
-    def __init__(
-        self, program: Program, fetch: Any, executor: Any, exact: bool, max_steps: int | None
-    ) -> None:
-        super().__init__(program, fetch, executor, exact)
-        self.max_steps = max_steps
 
     def built(self, program: Program) -> Any:
         """The function in C; in NumPy, and ``history`` says so, where that is faster."""
@@ -46,18 +40,17 @@ class BuiltC:
     """The C for one set of shapes: ``run``; ``fits`` tells whether feeds have them."""
 
     def __init__(self, program: Program, step: CStep) -> None:
-        self.writer = Writer(program, step.fetch, step.memory, step.exact, step.max_steps)
-        calls = self.writer.schedule.items
-        calls = [c for c in calls if getattr(c, "kind", "") not in ("view", "fill")]
-        arrays = [a for c in calls if isinstance(c, Call) for a in c.touches()]
-        small = all(a.size < 1000 for a in arrays)
-        if len(calls) < FEWEST + small and all(isinstance(c, Call) for c in calls):
+        writer = Writer(program, step.fetch, step.memory, step.exact, step.max_steps)
+        items = writer.schedule.items
+        calls = [c for c in items if getattr(c, "kind", "") not in ("view", "fill")]
+        straight = all(isinstance(c, Call) for c in calls)
+        if straight and len(calls) < FEWEST + all(a.size < 1000 for a in arrays_in(calls)):
             raise Slower(f"{len(calls)} calls of NumPy take no longer than one of C")
-        self.text, self.names = self.writer.text(), self.writer.table
+        self.writer, self.text, self.names = writer, writer.text(), writer.table
         self.function = load(self.text, step.exact)
-        self.fed = [np.empty_like(m.base) for m in self.writer.members["f"]]
+        self.fed = [np.empty_like(m.base) for m in writer.members["f"]]
         self.addresses = (ctypes.c_void_p * len(self.fed))(*map(data_pointer, self.fed))
-        members = self.writer.members["s"]
+        members = writer.members["s"]
         *begins, size = np.cumsum([0, *(padded(m.base) for m in members)]).tolist()
         memory, state = aligned_zeros(max(size, 64), np.uint8), step.memory.arrays[STATE]
         first = state.ctypes.data
@@ -65,21 +58,17 @@ class BuiltC:
         self.pointers = ctypes.c_void_p(first), ctypes.c_void_p(memory.ctypes.data), self.addresses
         #: member → the block it lies in, and where it begins there
         self.begins = {m.ref: (memory, begin) for m, begin in zip(members, begins, strict=True)}
-        for member, name in zip(self.writer.members["p"], step.memory.in_order(), strict=True):
+        for member, name in zip(writer.members["p"], step.memory.in_order(), strict=True):
             self.begins[member.ref] = step.parameters[name], 0
-        self.feeds = tuple(self.writer.schedule.feeds)
+        self.feeds = tuple(writer.schedule.feeds)
         self.run, self.fits = self.prepared()
 
     def array(self, place: Place) -> Any:
         """What NumPy sees at a place."""
-        view, begin = place.view, place.offset * place.view.itemsize
-        if place.ref.startswith("f->"):
-            block = self.fed[[m.ref for m in self.writer.members["f"]].index(place.ref)]
-        elif place.ref in self.begins:
-            block, first = self.begins[place.ref]
-            begin += first
-        else:  # a table of known numbers
-            return view
+        members, view = self.writer.members["f"], place.view
+        blocks = self.begins | {m.ref: (fed, 0) for m, fed in zip(members, self.fed, strict=True)}
+        block, begin = blocks.get(place.ref, (place.base, 0))  # else a table of known numbers
+        begin += place.offset * view.itemsize
         return np.ndarray(view.shape, view.dtype, block, begin, view.strides)
 
     def prepared(self) -> tuple[Any, Any]:
@@ -87,14 +76,8 @@ class BuiltC:
 
         C changes parameters after everything that may fail, and no signal is seen in between.
         """
-        p, s, f = self.pointers
-        names = {
-            "array": np.ndarray,
-            "point": self.point,
-            "fail": self.fail,
-            "function": self.function,
-        }
-        names |= {"p": p, "s": s, "f": f}
+        names = {"array": np.ndarray, "point": self.point, "fail": self.fail}
+        names |= {"function": self.function, **dict(zip("psf", self.pointers, strict=True))}
         names |= {f"result{k}": self.array(place) for k, place in enumerate(self.writer.fetched)}
         results = ", ".join(f"{n}.copy()" for n in names if n.startswith("result"))
         feeds, tests, lines = [], ["True"], []
@@ -107,18 +90,16 @@ class BuiltC:
             show = f"{n}_here[...] = {n}" if fed.nbytes < COPIED else f"point({k}, {n})"
             lines += [f"    if {n} is not None:", f"        {show}"]
         said = ", ".join(feeds)
-        lines = [
+        text = [
             f"def run({said}):",
             *lines,
             "    if failed := function(p, s, f):",
             "        fail(failed)",
-        ]
-        lines += [
             f"    return [{results}]",
             f"def fits({said}):",
             f"    return {' and '.join(tests)}",
         ]
-        exec("\n".join(lines), names)
+        exec("\n".join(text), names)
         return names["run"], names["fits"]
 
     def point(self, k: int, value: Any) -> None:
@@ -135,8 +116,6 @@ class BuiltC:
         """Raise what NumPy's kernel raises with the values it failed with."""
         function, args, kwargs, op = self.writer.failures[number - 1]
         try:
-            if function == "steps":
-                too_many_steps(*args)
             args, kwargs = replace_arrays(
                 (args, kwargs), lambda a: self.array(self.writer.place(a))
             )

@@ -17,6 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,7 +25,7 @@ import numpy as np
 
 from ...compiler import schedule
 from ...compiler.lower import lower
-from ...compiler.memory import Memory, refusal
+from ...compiler.memory import Memory, refusal, too_many_steps
 from ...compiler.passes.dce import drop_unneeded
 from ...compiler.passes.in_place import make_in_place
 from ...compiler.schedule import Array, Branch, Call, Loop, arrays_in
@@ -33,9 +34,18 @@ from ...compiler.tracer import Recorder
 from ...errors import ProgramError
 from ...static.program.program import Program
 from ...static.run.limits import STEP_LIMIT
-from ..replay import index_arrays
+from ..replay import index_arrays, loop_dtypes
 from . import nests
-from .expressions import TYPES, cast, expression, functions, helpers_in, literal, neutral, table
+from .expressions import (
+    EXPRESSIONS,
+    TAKEN,
+    TYPES,
+    cast,
+    expression,
+    helpers_in,
+    literal,
+    neutral,
+)
 from .nests import Element, Line, Nest, Part, Place, axes_of, indented, looped, shown
 
 #: words that no member may have
@@ -66,16 +76,20 @@ FEW = 8
 LONG = 5000
 
 
-class Unsayable(Exception):
-    """There is no C for a call here; ``slow``, because NumPy is faster."""
-
-    def __init__(self, why: str, slow: bool = False) -> None:
-        super().__init__(why)
-        self.kind = Slower if slow else ProgramError
-
-
 class Slower(ProgramError):
     """NumPy does that faster."""
+
+
+class Unsayable(Exception):
+    """There is no C for a call here."""
+
+    kind = ProgramError
+
+
+class Slow(Unsayable):
+    """There is none because NumPy is faster."""
+
+    kind = Slower
 
 
 class Writer(Identifiers):
@@ -95,7 +109,7 @@ class Writer(Identifiers):
         self.reads = Counter(used + self.schedule.fetched)
         self.members: dict[str, list[Place]] = {"p": [], "s": [], "f": []}
         self.tables: dict[Any, tuple[Place, str]] = {}
-        self.failures: list[tuple[Any, tuple[Any, ...], dict[str, Any], Any]] = []
+        self.failures: list[Any] = []  # what raises, on what, and whose it is
         self.kept: set[str] = set()
         self.parts: list[Part] = []
         for name in memory.in_order():
@@ -148,8 +162,9 @@ class Writer(Identifiers):
         for call in reversed([item for item in items if free(getattr(item, "out", None))]):
             root, first = self.joined.get(call.out, (call.out, 0))
             for part, begin in self.becoming(call, makers):
-                lasts = self.reads[part] == 1 or root is call.out  # nothing is written over it
-                if lasts and free(part) and part.dtype == call.out.dtype:
+                if not free(part) or part.dtype != call.out.dtype:
+                    continue
+                if self.reads[part] == 1 or root is call.out:  # nothing is written over it
                     self.joined.setdefault(part, (root, first + begin))
 
     def becoming(self, call: Call, makers: dict[Array, Call]) -> list[tuple[Array, int]]:
@@ -162,15 +177,11 @@ class Writer(Identifiers):
         if call.function in (np.concatenate, np.stack):
             views = [Place("", call.out.like, v) for v in parts_of(call, call.out.like)]
             pairs = zip(call.args[0], views, strict=True)
-            return [
-                (a, p.offset)
-                for a, p in pairs
-                if isinstance(a, Array) and p.view.flags.c_contiguous
-            ]
+            return [(a, p.offset) for a, p in pairs if p.view.flags.c_contiguous]
         if not schedule.is_elementwise(call):
             return []
         alone = [a for a in call.reads() if self.reads[a] == 1 and a.shape == call.out.shape]
-        if not table().has_option("loops", call.function.__name__):
+        if call.function.__name__ not in EXPRESSIONS["loops"]:
             alone = [a for a in alone if a in makers and makers[a].function in PRODUCTS]
         return [(a, 0) for a in alone[:1]]
 
@@ -220,24 +231,20 @@ class Writer(Identifiers):
         Args: ``dtypes``, what each operand is brought to, and ``result``, what the text is of (else as ``out``);
         ``start``, what a sum over axes begins with, see `sum_text`; ``to``, the element that is written.
         """
-        shape = out.view.shape if shape is None else shape
+        shape = out.shape if shape is None else shape
         if not math.prod(shape) and start is None:
             return
-        dtype = out.view.dtype
+        dtype = out.dtype
         elements: list[Any] = []
         texts: list[str] = []
         for k, value in enumerate(operands):
             wanted = given = dtypes[k] if dtypes else dtype
-            element: Any = value
-            if isinstance(value, Element):
-                given = value.dtype
-            elif not isinstance(value, Array | Place) and np.ndim(value) == 0:
-                element = literal(value, wanted)
+            if not isinstance(value, Element | Array | Place) and np.ndim(value) == 0:
+                elements.append(literal(value, wanted))
             else:
-                place = self.place(value)
-                given = place.view.dtype
-                element = place.element(shape)
-            elements.append(element)
+                known = isinstance(value, Element)
+                elements.append(value if known else self.place(value).element(shape))
+                given = elements[-1].dtype
             texts.append(cast(f"{{{k}}}", given, wanted))
         said = re.sub(r"\{(\d)\}", lambda m: texts[int(m[1])], text)
         result = dtype if result is None else result
@@ -245,7 +252,7 @@ class Writer(Identifiers):
             said = f"({TYPES[result.name]})({said})"
         if result != dtype:
             said = cast(f"({said})", result, dtype)
-        name = out.name + "_" * (out.name in functions())
+        name = out.name + "_" * (out.name in TAKEN)
         kind, to = TYPES[dtype.name], to or out.element()
         line = Line(name, kind, to, said, elements, self.op)
         if start is None:
@@ -255,11 +262,10 @@ class Writer(Identifiers):
 
     def copy(self, out: Place, source: Any) -> None:
         """``out[...] = source``, in the dtype of ``out``."""
-        source = self.place(source) if isinstance(source, Array) else source
-        shape = out.view.shape
-        axes = [k for k, n in enumerate(shape) if n != 1]
-        ends = [p.element(shape).along(axes) for p in (source, out) if isinstance(p, Place)]
-        if len(ends) < 2 or ends[0] != ends[1]:  # else it is there already
+        shape = out.shape
+        axes = nests.long_axes(shape)
+        here, there = (p.element(shape).along(axes) for p in (out, self.place(source)))
+        if here != there:
             self.line(out, "{0}", [source])
 
     def part(self, write: Any, reads: Any, inner: Any = ()) -> None:
@@ -311,9 +317,7 @@ class Writer(Identifiers):
         elif isinstance(owner, np.ufunc):
             getattr(self, function.__name__)(owner, call)
         elif isinstance(function, np.ufunc) and not call.kwargs:
-            types = [a.dtype if hasattr(a, "dtype") else type(a) for a in args]
-            *dtypes, result = function.resolve_dtypes((*types, None))
-            self.formula(call, function.__name__, args, dtypes, result)
+            self.formula(call, function.__name__, args, loop_dtypes(function, args))
         elif function in COPIES:
             copied = function is np.copyto
             self.line(self.place(args[0]) if copied else self.out(call), "{0}", [args[copied]])
@@ -322,7 +326,7 @@ class Writer(Identifiers):
         elif call.path in NAMED:
             dtypes = [out.dtype] * len(args)
             dtypes[0] = np.dtype(bool) if function is np.where else out.dtype
-            self.formula(call, NAMED[call.path], args, dtypes, out.dtype)
+            self.formula(call, NAMED[call.path], args, [*dtypes, out.dtype])
         elif call.path in ("[]", "np.take", "np.take_along_axis"):
             self.line(self.out(call), "{0}", [self.looked_up(call)[0]])
         elif call.path == "[]=":
@@ -330,31 +334,32 @@ class Writer(Identifiers):
         elif call.path == "np.einsum" and call.kind != "opaque":
             self.einsum(call, *args)
         else:
-            slow = function in (np.sort, np.argsort)
-            raise Unsayable(f"{call.path} has no counterpart here", slow=slow)
+            kind = Slow if function in (np.sort, np.argsort) else Unsayable
+            raise kind(f"{call.path} has no counterpart here")
 
     def out(self, call: Call) -> Place:
         """Where the result goes."""
         return self.place(call.into) if call.into is not None else self.new(call.out)
 
-    def formula(self, call: Call, name: str, args: Any, dtypes: list[Any], result: Any) -> None:
-        """An expression of the table, on operands brought to the dtypes of its loop."""
+    def formula(self, call: Call, name: str, args: Any, loop: Any) -> None:
+        """An expression of the table; ``loop``, the dtypes operands are brought to, and the result's."""
+        *dtypes, result = loop
         text, out = expression(name, dtypes[-1]), self.out(call)
         rounded = call.function is np.round and any(args[1:])
         if text is None or call.kwargs or rounded:
             raise Unsayable(f"there is no C for {call.path} on {dtypes[-1]}")
-        if table().has_option("loops", name) and result.kind == "f" and out.view.dtype == result:
-            places = [self.converted(a, result).element(out.view.shape) for a in args]
-            self.each(name, [*places, out.element()], out.view.shape, out.element())
+        if name in EXPRESSIONS["loops"] and result.kind == "f" and out.dtype == result:
+            places = [self.converted(a, result).element(out.shape) for a in args]
+            self.each(name, [*places, out.element()], out.shape, out.element())
         else:
             self.line(out, text, args, dtypes, result)
 
     def converted(self, value: Any, dtype: np.dtype[Any]) -> Place:
         """A value in memory, in a dtype."""
         place = self.place(value if isinstance(value, Array) else np.asarray(value, dtype))
-        if place.view.dtype == dtype:
+        if place.dtype == dtype:
             return place
-        out = self.member(np.empty(place.view.shape, dtype), place.name)
+        out = self.member(np.empty(place.shape, dtype), place.name)
         self.copy(out, place)
         return out
 
@@ -366,7 +371,7 @@ class Writer(Identifiers):
             self.places[call.out] = source.shown(view)
         else:
             out = self.new(call.out, view)
-            self.copy(out.shown(out.view.reshape(source.view.shape)), source)
+            self.copy(out.shown(out.view.reshape(source.shape)), source)
 
     def fill(self, call: Call) -> None:
         """Memory of one value."""
@@ -387,8 +392,8 @@ class Writer(Identifiers):
         name, kwargs = ufunc.__name__, call.kwargs
         x = self.place(call.args[0])
         out = self.out(call)
-        shape = x.view.shape
-        dtype = out.view.dtype
+        shape = x.shape
+        dtype = out.dtype
         text = expression(name, dtype)
         if kwargs.keys() - {"axis", "keepdims", "initial", "dtype"} or text is None:
             raise Unsayable(f"{call.path} with {', '.join(kwargs)}")
@@ -396,15 +401,15 @@ class Writer(Identifiers):
         first = kwargs.get("initial")
         summed = tuple(range(len(shape))) if axis is None else axis if shape else ()
         given = out.view if kwargs.get("keepdims") else np.expand_dims(out.view, summed)
-        to = out.shown(np.broadcast_to(given, shape)).element()
+        to = out.shown(given).element(shape)
         each = x.element()
         if first is None:
             first = neutral(ufunc, dtype)
-        axes = axes_of(shape, [to, each, to], each)
-        if axes and dtype.kind == "f" and x.view.dtype == dtype:
+        axes = axes_of(shape, [to, each], each)
+        if axes and dtype.kind == "f" and x.dtype == dtype:
             _, count, k = axes[-1]
             if count >= (nests.LONGEST_ROW + 1 if to.strides[k] else FEW):
-                self.copy(out, first)
+                self.line(out, "{0}", [first])
                 self.each(name, [to, each, to], shape, each)
                 return
         text = text.replace("{0}", "{out}").replace("{1}", "{0}")
@@ -413,13 +418,12 @@ class Writer(Identifiers):
     def accumulate(self, ufunc: Any, call: Call) -> None:
         """Sums so far along an axis."""
         out = self.out(call)
-        x = self.converted(call.args[0], out.view.dtype)
+        x = self.converted(call.args[0], out.dtype)
         axis = call.kwargs.get("axis", 0)
         x, out = (p.shown(np.moveaxis(p.view, axis, 0)) for p in (x, out))
-        self.copy(out.shown(out.view[:1]), x.shown(x.view[:1]))
-        before, to = (out.shown(v) for v in (out.view[:-1], out.view[1:]))
-        elements = [p.element() for p in (before, x.shown(x.view[1:]), to)]
-        self.each(ufunc.__name__, elements, to.view.shape, elements[-1])
+        self.copy(out[:1], x[:1])
+        elements = [p.element() for p in (out[:-1], x[1:], out[1:])]
+        self.each(ufunc.__name__, elements, out[1:].shape, elements[-1])
 
     def product(self, call: Call) -> None:
         """Matrix products, of stacks, too."""
@@ -428,35 +432,34 @@ class Writer(Identifiers):
         if call.function is np.dot and max(a.view.ndim, b.view.ndim) > 2:
             raise Unsayable("np.dot of stacks")
         if b.view.ndim == 1:
-            b, c = b.shown(b.view[:, None]), c.shown(c.view[..., None])
+            b, c = b[:, None], c[..., None]
         if a.view.ndim == 1:
-            a, c = a.shown(a.view[None]), c.shown(c.view[..., None, :])
-        *batch, m, n = c.view.shape
-        k, dtype = a.view.shape[-1], c.view.dtype
+            a, c = a[None], c[..., None, :]
+        *batch, m, n = c.shape
+        k, dtype = a.shape[-1], c.dtype
         little = not self.exact and m * n * k <= LITTLE
-        if little or not k or dtype.kind == "b" or not a.view.dtype == b.view.dtype == dtype:
-            x, y = a.shown(a.view[..., None]), b.shown(b.view[..., None, :, :])
-            self.products(c, c.view[..., None, :], x, y)
+        if little or not k or dtype.kind == "b" or not a.dtype == b.dtype == dtype:
+            self.products(c, c[..., None, :], a[..., None], b[..., None, :, :])
             return
-        wide = [p.shown(np.broadcast_to(p.view, (*batch, *p.view.shape[-2:]))) for p in (a, b, c)]
-        firsts = [p.shown(p.view[..., 0, 0]).element() for p in wide] if c.view.size else []
+        if not c.view.size:
+            return
+        wide = [p.shown(np.broadcast_to(p.view, (*batch, *p.shape[-2:]))) for p in (a, b, c)]
+        firsts = [p[..., 0, 0].element() for p in wide]
         axes = axes_of(tuple(batch), firsts, None)
         given = [
             f"&{shown(first, axes)}, {place.strides[-2]}, {place.strides[-1]}"
-            for first, place in zip(firsts, wide, strict=False)
+            for first, place in zip(firsts, wide, strict=True)
         ]
         text = f"product_{TYPES[dtype.name]}({m}, {n}, {k}, {', '.join(given)});"
-        if firsts:
-            self.part(looped(axes, [text]), [a, b])
+        self.part(looped(axes, [text]), [a, b])
 
-    def products(self, out: Place, to: Any, *factors: Place) -> None:
-        """Products added up over the axes that ``to``, a view of ``out``, does not have."""
-        if out.view.dtype.kind not in "fiu":
-            raise Unsayable(f"products of {out.view.dtype}")
-        shape = np.broadcast_shapes(*(p.view.shape for p in factors))
+    def products(self, out: Place, to: Place, *factors: Place) -> None:
+        """Products added up over the axes that ``to``, which shows ``out``, does not have."""
+        if out.dtype.kind not in "fiu":
+            raise Unsayable(f"products of {out.dtype}")
+        shape = np.broadcast_shapes(*(p.shape for p in factors))
         text = "{out} + " + " * ".join(f"{{{k}}}" for k in range(len(factors)))
-        into = out.shown(np.broadcast_to(to, shape)).element()
-        self.line(out, text, factors, shape=shape, start="0", to=into)
+        self.line(out, text, factors, shape=shape, start="0", to=to.element(shape))
 
     def einsum(self, call: Call, subscripts: str, *xs: Any) -> None:
         """A sum of products over named axes."""
@@ -474,28 +477,27 @@ class Writer(Identifiers):
             axes = [slice(None) if c in said else None for c in order]
             factors.append(x.shown(view[(*axes, ...)]))
         if np.broadcast(*(p.view for p in factors)).size > SMALL:
-            raise Unsayable(f"more than {SMALL:,} products are added up elsewhere", slow=True)
-        self.products(out, out.view[(..., *[None] * (len(order) - len(labels)))], *factors)
+            raise Slow(f"more than {SMALL:,} products are added up elsewhere")
+        self.products(out, out[..., *[None] * (len(order) - len(labels))], *factors)
 
     # -- elements in other places -------------------------------------------------------------------
 
     def moved(self, call: Call) -> None:
         """Elements in another place: the function moves numbers, which say what comes from where; 0 is a zero."""
         source, *more = call.args
+        out = self.out(call)
         if isinstance(source, list | tuple):
-            out = self.out(call)
             for part, view in zip(source, parts_of(call, out.view), strict=True):
-                self.copy(out.shown(view), self.place(part))
+                self.copy(out.shown(view), part)
             return
         source = self.place(source)
-        numbers = np.arange(1, source.view.size + 1).reshape(source.view.shape)
+        numbers = np.arange(1, source.view.size + 1).reshape(source.shape)
         chosen = call.function(numbers, *more, **call.kwargs)
         element = self.chosen(source, np.concatenate([[0], offsets(source).ravel()])[chosen])
-        out = self.out(call)
         if chosen.all():
             self.line(out, "{0}", [element])
         else:
-            dtypes = out.view.dtype, np.dtype(bool)
+            dtypes = out.dtype, np.dtype(bool)
             self.line(out, "{1} ? {0} : 0", [element, chosen != 0], dtypes)
 
     def chosen(self, x: Place, at: Any) -> Element:
@@ -505,7 +507,7 @@ class Writer(Identifiers):
             int(np.diff(at, axis=k).flat[0]) if at.size and n > 1 else 0
             for k, n in enumerate(at.shape)
         )
-        element = Element(x.ref, x.view.dtype, strides, first, x.at)
+        element = Element(x.ref, x.dtype, strides, first, x.at)
         if np.array_equal(grid(at.shape, strides, first), at):
             return element
         table = self.place(at.astype(np.int32)).element()
@@ -523,18 +525,15 @@ class Writer(Identifiers):
             index = (*[slice(None)] * (axis % x.view.ndim), index)
         elif call.path == "np.take_along_axis":
             axis = int(call.args[2])
-            own: list[Any] = list(np.ogrid[tuple(slice(n) for n in x.view.shape)])
+            own = [*np.indices(x.shape, sparse=True)]
             own[axis] = index
             index = tuple(own)
-        parts = list(index) if isinstance(index, tuple) else [index]
-        places = {k: self.place(part) for k, part in enumerate(parts) if isinstance(part, Array)}
-        if any(place.view.dtype.kind not in "iu" for place in places.values()):
+        if any(a.dtype.kind not in "iu" for a in arrays_in(index)):
             raise Unsayable("a mask chooses how many")
-        shapes = {k: place.view.shape for k, place in places.items()}
-        at, arrays = index_arrays(offsets(x), parts, shapes)
+        at, arrays = index_arrays(offsets(x), index, Array)
         element = self.chosen(x, at)
-        for k, axis, which in arrays:
-            place, length = places[k], x.view.shape[axis]
+        for array, axis, which in arrays:
+            place, length = self.place(array), x.shape[axis]
             self.check_range(place, length, call)
             up = self.chosen(place, offsets(place).ravel()[which]), length, x.strides[axis]
             element = element._replace(looked_up=(*element.looked_up, up))
@@ -543,7 +542,7 @@ class Writer(Identifiers):
     def check_range(self, index: Place, length: int, call: Call) -> None:
         """Leave if an index points outside."""
         element = index.element()
-        axes = axes_of(index.view.shape, [element], element)
+        axes = axes_of(index.shape, [element], element)
         at = shown(element, axes)
         leave = self.fail(call.function, call.args, call.kwargs)
         test = looped(axes, [f"if ({at} < -{length} || {at} >= {length})", leave])
@@ -577,7 +576,7 @@ class Writer(Identifiers):
         begins = []
         for start, begin, _, final in loop.carried:
             begins.append(self.new(begin, self.place(start).view))
-            self.copy(begins[-1], self.place(start))
+            self.copy(begins[-1], start)
             self.places[final] = begins[-1]
         frames = self.places[loop.frames] if back else self.frames(loop)
         steps, count = frames["steps"], frames["count"]
@@ -597,10 +596,10 @@ class Writer(Identifiers):
             last = f"(int){count.first}" if count else steps
             head = f"for (int {t} = {last} - 1; {t} >= 0; {t}--) {{"
         before, stop, after = [], [], []
-        reads = [*begins, *([count] if count else [])]
+        reads = [place for place in (*begins, count) if place]
         if loop.go_on is not None:
             limit = min(STEP_LIMIT, steps) if loop.saved else STEP_LIMIT
-            leave = self.fail("steps", (limit,), {})
+            leave = self.fail(too_many_steps, (limit,), {})
             go_on = self.place(loop.go_on)
             reads.append(go_on)
             head = f"for (int {t} = 0;; {t}++) {{"
@@ -622,16 +621,14 @@ class Writer(Identifiers):
             raise Unsayable("its gradient needs the values of every step: give max_steps=…")
         else:
             steps, count = self.max_steps or 0, self.member(np.empty(1, np.int64), "steps")
-        frames = {"steps": steps, "count": count}
-        if loop.frames is not None:
-            self.places[loop.frames] = frames
+        frames = self.places[loop.frames] = {"steps": steps, "count": count}
         return frames
 
     def hand_on(self, loop: Loop, frames: Any, begins: list[Place], t: str, back: bool) -> None:
         """Behind a step: what it saves, adds up, stacks and hands to the next one."""
 
         def stacked(place: Place, name: str) -> Place:
-            rows = np.empty((frames["steps"], *place.view.shape), place.view.dtype)
+            rows = np.empty((frames["steps"], *place.shape), place.dtype)
             whole = self.member(rows, name)
             self.copy(row(whole, t), place)
             return whole
@@ -645,7 +642,7 @@ class Writer(Identifiers):
             self.places[stack] = stacked(self.place(value), stack.name)
         nexts = [self.place(c[2]) for c in loop.carried]
         for k, (begin, value) in enumerate(zip(begins, nexts, strict=True)):
-            if value != begin and value.ref in {b.ref for b in begins}:
+            if value.element() != begin.element() and value.ref in {b.ref for b in begins}:
                 nexts[k] = self.member(value.view, "held")
                 self.copy(nexts[k], value)
         for begin, value in zip(begins, nexts, strict=True):
@@ -657,17 +654,14 @@ class Writer(Identifiers):
         saved = [*branch.saved[0], *branch.saved[1]]
         for value, here in saved if branch.backward else ():
             self.places[here] = self.places[branch.frames][value]
-        results: list[Place] = []
         sides = []
         for k, items in enumerate(branch.bodies):
             with self.block(items) as side:
-                for n, values in enumerate(branch.results):
+                for *values, result in branch.results:
                     value = self.place(values[k])
-                    if k == 0:
-                        results.append(self.new(values[2], value.view))
-                    self.copy(results[n], value)
+                    self.copy(self.new(result, value.view), value)
             sides.append(side)
-        if branch.frames is not None and not branch.backward:
+        if not branch.backward:
             frames = {v: self.places[v] for v in saved}
             mapped(frames, lambda place: self.kept.add(place.ref))
             self.places[branch.frames] = frames
@@ -707,9 +701,9 @@ class Writer(Identifiers):
         functions, calls = [], ["int failed;"] * (len(groups) > 1)
         for k, lines in enumerate(groups[:-1]):
             name = self.unique(f"part{k}")
-            functions.append("static " + function(name, [*lines, "return 0;"]))
+            functions.append("static " + function(name, lines))
             calls += [f"if ((failed = {name}(p, s, f)) != 0)", "    return failed;"]
-        functions.append(function("step", [*calls, *groups[-1], "return 0;"]))
+        functions.append(function("step", calls + groups[-1]))
         body = "\n".join(functions)
         words = self.kept | set(re.findall(r"\b(?:[psf]->)?[A-Za-z]\w*", body))
         tables = [text + "\n" for place, text in self.tables.values() if place.ref in words]
@@ -726,7 +720,7 @@ class Writer(Identifiers):
 def function(name: str, body: list[str]) -> str:
     """A function of what is in the three structs."""
     unused = [v for v in "psf" if not any(f"{v}->" in line or "(p, s, f)" in line for line in body)]
-    lines = indented([*(f"(void){v};" for v in unused), *body])
+    lines = indented([*(f"(void){v};" for v in unused), *body, "return 0;"])
     structs = (
         "struct parameters *restrict p, struct memory *restrict s, const struct feeds *restrict f"
     )
@@ -750,7 +744,7 @@ def row(place: Place, t: str) -> Place:
     """The part of a place that belongs to a step of a loop."""
     rows, step = place.view, f"{t} * {place.strides[0]}"
     view = rows[0, ...] if len(rows) else np.empty(rows.shape[1:], rows.dtype)
-    return place._replace(view=view, at=f"{place.at} + {step}" if place.at else step)
+    return replace(place, view=view, at=f"{place.at} + {step}" if place.at else step)
 
 
 def mapped(value: Any, change: Callable[[Place], Any]) -> Any:
@@ -778,4 +772,4 @@ def grid(shape: Any, strides: Any, first: int) -> Any:
 
 def offsets(place: Place) -> Any:
     """For each element its place in the member."""
-    return grid(place.view.shape, place.strides, place.offset)
+    return grid(place.shape, place.strides, place.offset)
