@@ -8,25 +8,32 @@ from typing import Any
 
 import numpy as np
 
+from ..atomic import set_all
 from ..eager import backward
 from ..eager.function import FunctionNode
-from ..eager.grad_fn import FEW_BYTES, FREED, AccumulateGrad, Node, unpack
+from ..eager.grad_fn import FEW_BYTES, FREED, AccumulateGrad, Node, bytes_of, unpack
 from ..eager.inplace import last_change
 from .paths import as_array, walked
 
 MOST_ELEMENTS = 100_000  #: of larger arrays nothing is computed again
 
 
-def nodes_below(*roots: Node) -> dict[Node, Node | None]:
-    """Every node below the roots, with the node from which it was reached first."""
-    found: dict[Node, Node | None] = dict.fromkeys(roots)
+def nodes_below(*roots: Node) -> dict[Node, None]:
+    """The roots and every node below them, in the order in which they are reached."""
+    found = dict.fromkeys(roots)
     queue = list(found)
     for node in queue:
-        for nxt, _ in node.next_functions:
-            if nxt is not None and nxt not in found:
-                found[nxt] = node
-                queue.append(nxt)
+        edges = node.next_functions
+        further = {to: None for to, _ in edges if to is not None and to not in found}
+        found |= further
+        queue += further
     return found
+
+
+def last_start() -> tuple[Any, int, Any]:
+    """Where the last backward began: the node, None if it is gone; which output; the seed."""
+    ref, index, seed = backward.last_start
+    return None if ref is None else ref(), index, getattr(seed, "_data", seed)
 
 
 @contextmanager
@@ -41,16 +48,14 @@ def remembered_values(nodes: Collection[Node], replay: bool = False) -> Iterator
     changes: list[tuple[Any, str, Any]] = [(n, "freed", False) for n in nodes]
     if replay:
         changes += [(n, "replayed", True) for n in nodes if isinstance(n, FunctionNode)]
-    for node in (n for n in nodes if n.hooks is not None):  # their saved values may be packed
-        changes += [(node, slot, unpack(getattr(node, slot))) for slot in node.saved_slots]
+    saved = [(n, slot) for n in nodes for slot in n.saved_slots]  # hooks may have packed it
+    changes += [(n, slot, unpack(getattr(n, slot))) for n, slot in saved]
     before = [(at, name, getattr(at, name)) for at, name, _ in changes]
     try:
-        for at, name, value in changes:
-            setattr(at, name, value)
+        set_all(changes)
         yield True
     finally:
-        for at, name, value in before:
-            setattr(at, name, value)
+        set_all(before)
 
 
 def _knows(node: Node, replay: bool) -> bool:
@@ -128,21 +133,17 @@ def remembered(root: Node, constants: Constants) -> dict[str, Any]:
     No function of the user's runs: what it gave last is given again.
     """
     values = forward_values(root, constants)
-    ref, index, seed = backward.last_start
-    if ref is None or ref() is not root:
+    start = last_start()
+    if start[0] is not root:
         return {"values": values}
-    seed = getattr(seed, "_data", seed)
-    nodes = nodes_below(root)
-    unknown = nodes_below(*(n for n in nodes if _hooked(n) or not _remembers(n)))
+    nodes, seed = nodes_below(root), start[2]
+    unknown = nodes_below(*(n for n in nodes if not _remembers(n)))
     known = [n for n in nodes if n not in unknown]
     saved = {n: _kept(n) for n in known}
-    gradients: dict[tuple[Node, int], Any] = {}
-    with remembered_values(known, replay=True) as complete:
-        if seed is not None and complete:  # in the order of the walk
-            steps = walked((root, index, seed), known)
-            gradients = {(n, slot): np.array(gave) for n, slot, gave, _ in steps}
-    told = {"seed": seed, "gradients": gradients, "saved": saved, "values": values}
-    return told | {"pull": pulled}
+    with remembered_values(known, replay=True):
+        steps = walked(start, known) if seed is not None else ()  # in this order
+        gradients = {(n, slot): np.array(gave) for n, slot, gave, _ in steps}
+    return {"seed": seed, "gradients": gradients, "saved": saved, "values": values, "pull": pulled}
 
 
 def pulled(node: Any, slot: int, g: Any) -> Any:
@@ -154,14 +155,9 @@ def pulled(node: Any, slot: int, g: Any) -> Any:
     return None if given is None else np.array(as_array(given))
 
 
-def _hooked(node: Node) -> bool:
-    """May what it got or gave have been changed by a function of the user's?"""
-    return node.hooks is not None and node.hooks.change
-
-
 def _remembers(node: Node) -> bool:
-    """Does a node still know what it needs, and is that small?"""
-    values = [getattr(node, slot) for slot in node.saved_slots]
-    parts = [p for v in values for p in (v if isinstance(v, list) else [v])]
-    small = sum(getattr(p, "nbytes", 0) for p in parts) <= FEW_BYTES
-    return _knows(node, replay=True) and (small or isinstance(node, FunctionNode))
+    """Does a node still know what it needs, is that small, and did no hook change gradients?"""
+    if (node.hooks is not None and node.hooks.change) or not _knows(node, replay=True):
+        return False
+    size = sum(bytes_of(getattr(node, slot)) for slot in node.saved_slots)
+    return size <= FEW_BYTES or isinstance(node, FunctionNode)
