@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from configparser import ConfigParser
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..errors import read_tables
 from ..viz.graph.format import unwrap
+
+TABLES = read_tables(Path(__file__).with_name("reasons.ini"))
 
 
 class Shown:
@@ -68,12 +69,12 @@ class Explanation(Shown):
 
     def __str__(self) -> str:
         count = self.count or len(self.paths)
-        ways = f", from {count} {self.kind}{'s' * (count > 1)}" if self.paths else ""
-        ways += " of it, a path to each" * (self.kind == USE) + ":" if ways else ""
+        each = " of it, a path to each" * (self.kind == USE)
+        ways = f", from {count} {self.kind}{'s' * (count > 1)}{each}:" * bool(self.paths)
         if self.reason:
-            gap = "" if self.reason.startswith("\n") else " "
+            gap = " " * (self.reason[0] != "\n")
             lines = [f"{self.name} has no gradient:{gap}{self.reason}"]
-            lines += [f"  it would be {short(self.total)}{ways}"] if self.paths else []
+            lines += [f"  it would be {short(self.total)}{ways}"] * bool(self.paths)
         else:
             known = [self.gradient] * bool(self.gradient)
             known += [short(self.total)] * (self.total is not None)
@@ -94,10 +95,9 @@ class Explanations(Shown, list[Any]):
     """One explanation after the other; what is said of how they were found is said once."""
 
     def __str__(self) -> str:
-        told = "\n".join(map(str, self)).split("\n")
-        how = table()["forgotten"]["reason"]
-        first = next((k for k, line in enumerate(told) if how in line), 0)
-        return "\n".join(line for k, line in enumerate(told) if how not in line or k == first)
+        told = "\n".join(map(str, self))
+        before, how, behind = told.partition(TABLES["forgotten"]["reason"])
+        return before + how + "\n".join(s for s in behind.split("\n") if how not in s)
 
 
 def as_array(value: Any) -> Any:
@@ -113,14 +113,6 @@ def short(value: Any) -> str:
     return " ".join(np.array2string(array, precision=5, separator=", ").split())  # in one line
 
 
-@cache
-def table() -> ConfigParser:
-    """The sections of ``reasons.ini``."""
-    parser = ConfigParser(delimiters=("=",), interpolation=None)
-    parser.read(Path(__file__).parent / "reasons.ini", encoding="utf-8")
-    return parser
-
-
 def because(subject: str, key: str, **words: Any) -> Explanation:
     """That there is no gradient, with the reason and the repair of that name in the table.
 
@@ -128,9 +120,9 @@ def because(subject: str, key: str, **words: Any) -> Explanation:
     n has no gradient: it holds int64 numbers, and only floating-point values have gradients
       repair: make them floating-point numbers before requires_grad_()
     """
-    row = table()[key]
-    texts = [row.get(part, "").format(name=subject, **words) for part in ("reason", "repair")]
-    return Explanation(subject, reason=texts[0], repair=texts[1])
+    words["name"] = subject
+    row: dict[str, Any] = {part: text.format(**words) for part, text in TABLES[key].items()}
+    return Explanation(subject, **row)
 
 
 MOST_PATHS = 24  #: more are not followed one by one
@@ -280,22 +272,16 @@ def _complete(node: Any, held: Mapping[int, Any]) -> Any:
 
 def labels(trails: list[Trail]) -> list[tuple[str, ...]]:
     """The nodes of each path, with a slot at the end; with slots everywhere if that tells two paths apart."""
-    plain = [_label(t, False) for t in trails]
-    return plain if len({*plain}) == len(plain) else [_label(t, True) for t in trails]
-
-
-def _label(trail: Trail, every: bool) -> tuple[str, ...]:
-    last = len(trail) - 1
-    return tuple(
-        f"{node.name()}[{slot}]" if every or k == last else node.name()
-        for k, (node, slot) in enumerate(trail)
-    )
+    full = [tuple(f"{node.name()}[{slot}]" for node, slot in t) for t in trails]
+    names = [[node.name() for node, _ in t[:-1]] for t in trails]
+    plain = [(*begin, whole[-1]) for begin, whole in zip(names, full, strict=True)]
+    return plain if len({*plain}) == len(plain) else full
 
 
 def uses(root: Any, nodes: Iterable[Any], place: Any) -> list[tuple[tuple[str, ...], Any]]:
     """The ends of the paths to a place, without what they give."""
-    slots = [(n, k) for n in nodes for k, to in enumerate(n.next_functions) if to == place]
-    return [(way(root, n, k), None) for n, k in slots]
+    slots = [(n, k, to) for n in nodes for k, to in enumerate(n.next_functions)]
+    return [(way(root, n, k), None) for n, k, to in slots if to == place]
 
 
 def way(root: Any, node: Any, slot: int) -> tuple[str, ...]:
@@ -344,12 +330,12 @@ def trouble(
         faded = next((s for s in on_path if 0 < s.gave < SHRUNK * largest), last[-1])
         text = f"it vanishes: {size:.1e}, where others are {largest:.1e}; too small from"
         weakest = min(on_path, key=lambda s: s.gave / s.came if s.came and s.gave else 1.0)
-        return f"{text} {_where(faded)} on", advice(weakest.node) or table()["ways"]["vanishes"]
+        return f"{text} {_where(faded)} on", advice(weakest.node) or TABLES["ways"]["vanishes"]
     start = on_path[0].came if on_path else size
     if size > GROWN * max(start, 1e-30):
         grown = next(s for s in on_path if s.gave > GROWN * start)
         text = f"it explodes: {size:.1e}, from {start:.1e} at the start; beyond 1e6 of that from"
-        return f"{text} {_where(grown)} on", table()["ways"]["explodes"]
+        return f"{text} {_where(grown)} on", TABLES["ways"]["explodes"]
     return "", ""
 
 
@@ -365,11 +351,11 @@ def forward_trouble(name: str, output: Any, nodes: Iterable[Any]) -> tuple[str, 
             if not np.isfinite(size_of(value)):
                 return _origin(begin, node, key)
     for node in ran:  # its result is kept by none
-        words, _, inputs = table()["breaks"].get(stem(node), "").partition(" in ")
+        words, _, inputs = TABLES["breaks"].get(stem(node), "").partition(" in ")
         facts = _facts({k: v for k, v in saved_of(node).items() if k in inputs.split()})
         if any(f"are {word}" in facts for word in words.split()):
             return f"{begin} at {node.name()} ({facts})", advice(node)
-    return f"{begin}, or its data hold such numbers", table()["ways"]["data"]
+    return f"{begin}, or its data hold such numbers", TABLES["ways"]["data"]
 
 
 def _origin(begin: str, node: Any, key: str) -> tuple[str, str]:
@@ -380,7 +366,7 @@ def _origin(begin: str, node: Any, key: str) -> tuple[str, str]:
         facts = _facts(saved_of(to))
         return f"{begin} at {to.name()}" + (f" ({facts})" if facts else ""), advice(to)
     facts = _facts({key: saved_of(node)[key]})
-    return f"{begin}, in the data that {node.name()} reads ({facts})", table()["ways"]["data"]
+    return f"{begin}, in the data that {node.name()} reads ({facts})", TABLES["ways"]["data"]
 
 
 def _told(begin: str, step: Flow) -> tuple[str, str]:
@@ -402,16 +388,16 @@ def _facts(saved: Mapping[str, Any]) -> str:
         array = as_array(value)
         if array.dtype.kind not in "fiub" or not array.size:
             continue
-        truth, ends = array.dtype.kind == "b", []
-        with np.errstate(all="ignore"):
-            counts = {"False": array == 0} if truth else {
-                "NaN": np.isnan(array), "infinite": np.isinf(array),
-                "0": array == 0, "negative": array < 0,
-            }  # fmt: skip
-        if not truth:
-            ends = [" to ".join(dict.fromkeys(f"{v:.4g}" for v in (array.min(), array.max())))]
-        told = [f"{int(v.sum())} of {array.size} are {k}" for k, v in counts.items() if v.any()]
-        facts.append(f"saved {name}: {', '.join(ends + told)}")
+        told, counts = [], {"False": array == 0}
+        if array.dtype.kind != "b":
+            told = [" to ".join(dict.fromkeys(f"{v:.4g}" for v in (array.min(), array.max())))]
+            with np.errstate(all="ignore"):
+                counts = {
+                    "NaN": np.isnan(array), "infinite": np.isinf(array),
+                    "0": array == 0, "negative": array < 0,
+                }  # fmt: skip
+        told += [f"{v.sum()} of {array.size} are {k}" for k, v in counts.items() if v.any()]
+        facts.append(f"saved {name}: {', '.join(told)}")
     return "; ".join(facts)
 
 
@@ -431,7 +417,7 @@ def stem(node: Any) -> str:
 
 def advice(node: Any, kinds: Iterable[str] = ("not finite", "zero")) -> str:
     """What to write in place of an op that spoils its gradient."""
-    return next((row for k in kinds if (row := table()[k].get(stem(node), ""))), "")
+    return next((row for k in kinds if (row := TABLES[k].get(stem(node), ""))), "")
 
 
 def difference(name: str, grad: Any, total: Any, hook: str) -> tuple[str, str]:
@@ -440,7 +426,7 @@ def difference(name: str, grad: Any, total: Any, hook: str) -> tuple[str, str]:
     ``hook``: where one is, if any.
     """
     a, b = as_array(grad), as_array(total)
-    size, scale, added = size_of(a), size_of(b), table()["ways"]["added up"]
+    size, scale, added = size_of(a), size_of(b), TABLES["ways"]["added up"]
 
     def near(rest: Any, size: float) -> bool:
         return bool(abs(rest).max(initial=0) <= _NEAR * max(size, 1e-30))

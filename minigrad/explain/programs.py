@@ -98,18 +98,18 @@ def _tell_numbers(told: Explanation, block: Block, call: BackwardCall, scope: An
     for step in (s for s in steps[entered:] if s.kind == "op"):
         op = ops[step.number]
         held = {s: values.get(n[0]) for s, n in op.inputs.items() if n and GRAD not in n[0]}
-        arrays = {s: v for s, v in held.items() if hasattr(v, "dtype")}
         came = [size_of(values[n]) for n in op.input_names if GRAD in n and n in values]
         values |= step.values
-        node = _Ran(step.number, op.type, arrays, [*op.inputs], [(None, 0)] * len(op.inputs))
+        node = _Ran(step.number, op.type, held, [*op.inputs], [(None, 0)] * len(op.inputs))
         if step.number < begin:
-            arrays["out"] = next(iter(step.values.values()), None)
+            held["out"] = next(iter(step.values.values()), None)
             forward.append(node)
         elif came and op.role in ("loss", "backward"):
             outs = [n for n in op.output_names if n in step.values]
             node = node._replace(next_functions=outs)
-            sizes = [(k, n, size_of(step.values[n])) for k, n in enumerate(outs)]
-            flows += [Flow(node, k, (n, 0), max(came), size, n not in read) for k, n, size in sizes]
+            for k, n in enumerate(outs):
+                gave = size_of(step.values[n])
+                flows.append(Flow(node, k, (n, 0), max(came), gave, n not in read))
     told.total = values[told.gradient]
     counts = dict.fromkeys(on_path - {told.gradient}, 1)
     alarms = [forward_trouble(target, values[target], forward) for target in call.targets]

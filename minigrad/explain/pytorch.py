@@ -168,12 +168,12 @@ class Case:
     """What can be looked at: the caller's variables and code, and the graphs that were read already."""
 
     def __init__(self, frame: Any) -> None:
-        variables = {**frame.f_globals, **frame.f_locals}
-        self.variables = {k: v for k, v in variables.items() if not k.startswith("_")}
+        self.code = code_around(frame)
+        known = self.code.namespace.items()
+        self.variables = {k: v for k, v in known if not k.startswith("_")}
         self.tensors = tensor_names(self.variables)
         self.optimizers = of_kind(self.variables, "optimizer")
         self.modules = of_kind(self.variables, "module")
-        self.code = code_around(frame)
         self.graphs: dict[int, TorchGraph] = {}
 
     def explain(self, x: Any, output: Any, name: str = "") -> Explanation:
@@ -220,8 +220,8 @@ class Case:
 
     def _ends(self, *but: Any) -> list[tuple[str, Any]]:
         """The tensors with a graph, newest first; those of one number before others."""
-        ends = [(n, t) for n, t in self.tensors.items() if t.grad_fn is not None]
-        ends = [e for e in ends if all(e[1] is not t for t in but)]
+        others = [(n, t) for n, t in self.tensors.items() if all(t is not b for b in but)]
+        ends = [(n, t) for n, t in others if t.grad_fn is not None]
         ends.sort(key=lambda e: (e[1].numel() == 1, e[1].grad_fn._sequence_nr()), reverse=True)
         return ends[:50]
 
@@ -244,15 +244,17 @@ class Case:
         for other, t in self.tensors.items():
             if t.requires_grad and storage(x) and storage(t) == storage(x):
                 return because(name, "shares", other=other)
-        if muted := [block for _, block in self.code.assigned(name) if block]:
-            return because(name, "muted", block=muted[-1])
+        made = self.code.assigned(name)
+        if muted := [s for s in made if s.muted]:
+            block, line = muted[-1].muted.removeprefix("with "), self.code.line(muted[-1].value)
+            return because(name, "muted", block=block, line=line)
         if late := self._late(name):
             return because(name, "late", line=late)
         starts = {n.split(".")[0].split("[")[0] for n, t in self.tensors.items() if t.requires_grad}
         for cut in self._cuts(starts | {*self.modules}, name):
             return because(name, "cut", line=cut.line, what=cut.what, advice=cut.repair)
-        if lines := self.code.assigned(name):
-            return because(name, "of_constants", line=lines[-1][0])
+        if made:
+            return because(name, "of_constants", line=self.code.line(made[-1].value))
         return because(name, "asked_for_none")
 
     def _late(self, end: str) -> str:
@@ -264,8 +266,7 @@ class Case:
 
     def _asked(self, wanted: bool) -> list[Any]:
         """Where the caller's code sets requires_grad so; a call without an argument asks for it."""
-        calls = [c for _, c in self.code.calls("requires_grad_")]
-        found = [*calls, *self.code.assignments("requires_grad")]
+        found = [*self.code.calls("requires_grad_"), *self.code.assignments("requires_grad")]
         return [n for n in found if ("False" in ast.unparse(n)) != wanted]
 
     def _cuts(self, starts: set[str], end: str, path: str = "") -> list[Cut]:
@@ -361,10 +362,8 @@ class Case:
         made, end = title(x.grad_fn) if x.grad_fn is not None else "", graph.end
         freed = graph.state[0] == "freed"  # by a backward, for sure
         runs, returned, zeroed = map(self.code.calls, ("backward", "grad", "zero_grad"))
-        limited = [(line, c) for line, c in runs if any(k.arg == "inputs" for k in c.keywords)]
-        subjects = [
-            self.tensors.get(ast.unparse(c.func).removesuffix(".backward")) for _, c in runs
-        ]
+        limited = [c for c in runs if any(k.arg == "inputs" for k in c.keywords)]
+        subjects = [self.tensors.get(ast.unparse(c.func).removesuffix(".backward")) for c in runs]
         elsewhere = all(t is not None and t is not graph.output for t in subjects)
         ran = any(fn.variable.grad is not None for fn in graph.leaves.values())
         reasons = [
@@ -380,7 +379,7 @@ class Case:
             ("never_called", True, zeroed if runs else []),
         ]
         key, _, lines = next(row for row in reasons if row[1])
-        line = lines[-1][0] if lines else ""
+        line = self.code.line(lines[-1]) if lines else ""
         copied = ": .to(), .cuda(), .double() and the like make a new tensor"
         words = {"copied": copied * made.startswith("ToCopy"), "count": graph.output.numel()}
         words |= {"forgot": f", or {line} let its .grad go" if line else ""}
@@ -420,7 +419,7 @@ class Case:
         if not groups or not x.is_leaf:
             return ""
         rates = [(n, g.get("lr")) for n, g in groups if any(p is x for p in g["params"])]
-        if any(rate is None or rate != 0 for _, rate in rates):
+        if any(rate != 0 for _, rate in rates):
             return ""
         why = "not_updated" if rates else "not_held"
         holders = [n for n, _ in rates] or [*self.optimizers]

@@ -7,19 +7,20 @@ to others are read, without running them, and in them the expressions behind whi
 from __future__ import annotations
 
 import ast
-import functools
 import inspect
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..errors import source_line
-from .paths import table
+from .paths import TABLES
 
 _DEPTH = 4  # functions that call each other
 _LIBRARIES = ("torch", "numpy", "minigrad")  # their code cuts nothing by mistake
 _RESULT = "<the result>"
 _NO_GRAPH = ("no_grad", "inference_mode", "set_grad_enabled")
+#: methods and functions behind which there is no graph, and what to write
+_CUTTING = {name: advice for names, advice in TABLES["cuts"].items() for name in names.split()}
 
 
 class Cut(NamedTuple):
@@ -57,11 +58,11 @@ class Code(NamedTuple):
         """All nodes, of functions in the code, too."""
         return [n for s in self.body for n in ast.walk(s)]
 
-    def calls(self, name: str) -> list[tuple[str, ast.Call]]:
-        """The calls of a method or function of this name, with their lines; those that ran, if any did."""
+    def calls(self, name: str) -> list[ast.Call]:
+        """The calls of a method or function of this name; those that ran, if any did."""
         calls = [n for n in self.walk() if isinstance(n, ast.Call) and _last(n.func) == name]
         ran = [c for c in calls if self.last_line is None or c.lineno <= self.last_line]
-        return [(self.line(c), c) for c in ran or calls]
+        return ran or calls
 
     def assignments(self, target: str) -> list[ast.Assign]:
         """Those to a name, or to an attribute of that name."""
@@ -70,18 +71,9 @@ class Code(NamedTuple):
             n for n in found if target in [w for t in n.targets for w in (ast.unparse(t), _last(t))]
         ]
 
-    def assigned(self, name: str) -> list[tuple[str, str]]:
-        """The lines that assign a name, each with the block that keeps it out of the graph, if one does."""
-        statements = [s for s in _statements(self.body, self.result) if name in s.targets]
-        found = [(self.line(s.value), s.muted.removeprefix("with ")) for s in statements]
-        return [(line, f"{muted} ({line})" * bool(muted)) for line, muted in found]
-
-
-@functools.cache
-def _cutting() -> dict[str, str]:
-    """Methods and functions behind which there is no graph, and what to write."""
-    rows = table()["cuts"].items()
-    return {name: advice for names, advice in rows for name in names.split()}
+    def assigned(self, name: str) -> list[Statement]:
+        """The statements that assign a name."""
+        return [s for s in _statements(self.body, self.result) if name in s.targets]
 
 
 def code_around(frame: Any) -> Code:
@@ -130,12 +122,11 @@ def cuts(
     """
     statements = list(_statements(code.body, code.result))
     tainted = _closure(set(starts), statements, forward=True)
-    every = {t for s in statements for t in s.targets}
-    needed = every if ends is None else _closure(set(ends), statements, forward=False)
+    if ends is not None:
+        needed = _closure(set(ends), statements, forward=False)
+        statements = [s for s in statements if _feeds(s.targets, needed)]
     found: list[Cut] = []
-    for value, targets, muted in statements:
-        if not _feeds(targets, needed):
-            continue
+    for value, _, muted in statements:
         line = code.line(value)
         if muted and _mentions(value, tainted):
             found.append(Cut(line, muted, "compute it outside of that block"))
@@ -202,8 +193,8 @@ def _cut_at(node: ast.AST, tainted: set[str], line: str) -> Iterator[Cut]:
     elif isinstance(node, ast.Compare):
         identity = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
         name = "" if any(isinstance(op, identity) for op in node.ops) else "compare"
-    if name in _cutting() and _mentions(subject, tainted):
-        yield Cut(line, ast.unparse(node), _cutting()[name])
+    if name in _CUTTING and _mentions(subject, tainted):
+        yield Cut(line, ast.unparse(node), _CUTTING[name])
 
 
 def _last(node: ast.expr) -> str:
@@ -212,9 +203,9 @@ def _last(node: ast.expr) -> str:
 
 def _muting(node: ast.expr) -> str:
     """The text of ``torch.no_grad()`` and its kin; empty for anything else."""
-    call = node.func if isinstance(node, ast.Call) else node
-    off = not (isinstance(node, ast.Call) and node.args and ast.unparse(node.args[0]) == "True")
-    return ast.unparse(node) if _last(call) in _NO_GRAPH and off else ""
+    text = ast.unparse(node)
+    off = _last(getattr(node, "func", node)) in _NO_GRAPH and not text.endswith("(True)")
+    return text if off else ""
 
 
 def _statements(body: Iterable[ast.AST], muted: str) -> Iterator[Statement]:
@@ -273,12 +264,12 @@ def _mentions(node: ast.expr, names: Iterable[str]) -> bool:
 
 def _closure(names: set[str], statements: list[Statement], forward: bool) -> set[str]:
     """The names that depend on these (``forward``), or that these depend on."""
-    before = -1
-    while len(names) != before:
-        before = len(names)
+    before: set[str] = set()
+    while names != before:
+        before = names
         for value, targets, _ in statements:
             if forward and _mentions(value, names):
                 names = names | targets
             elif not forward and _feeds(targets, names):
-                names = names | set(_names(value))
+                names = names | _names(value)
     return names
