@@ -59,13 +59,14 @@ class FunctionLayer(Module):
 
     def forward(self, x: Any) -> Any:
         """The function of ``x``."""
-        return self.function(x, **{name: getattr(self, name) for name in self.__match_args__})
+        options = {name: getattr(self, name) for name in self.__match_args__}
+        return type(self).function(x, **options)  # no method: asked of the class
 
 
 class Filters(Module):
     """What both convolutions share: ``weight``, filters over some channels each, and a bias for each filter."""
 
-    function: Callable[..., Any]
+    function: ClassVar[Callable[..., Any]]
     options: tuple[str, ...] = ("stride", "padding", "dilation", "groups")
     transposed = False
 
@@ -105,7 +106,7 @@ class Filters(Module):
     def forward(self, x: Any) -> Any:
         """[batch, filters, height, width]; the last two as stride and padding say."""
         options = {name: getattr(self, name) for name in self.options}
-        return self.function(x, self.weight, self.bias, **options)
+        return type(self).function(x, self.weight, self.bias, **options)
 
 
 class Conv2d(Filters):
@@ -117,7 +118,7 @@ class Conv2d(Filters):
     (2, 8, 8, 8)
     """
 
-    function = staticmethod(ops.conv2d)
+    function = ops.conv2d
 
 
 class ConvTranspose2d(Filters):
@@ -129,7 +130,7 @@ class ConvTranspose2d(Filters):
     """
 
     transposed = True
-    function = staticmethod(ops.conv_transpose2d)
+    function = ops.conv_transpose2d
     options = (*Filters.options, "output_padding")
 
     def __init__(
@@ -168,7 +169,7 @@ class MaxPool2d(Pool):
     (1, 1, 4, 4)
     """
 
-    function = staticmethod(ops.max_pool2d)
+    function = ops.max_pool2d
 
 
 class AvgPool2d(Pool):
@@ -179,7 +180,7 @@ class AvgPool2d(Pool):
     (1, 1, 4, 4)
     """
 
-    function = staticmethod(ops.avg_pool2d)
+    function = ops.avg_pool2d
 
 
 class Flatten(Module):
@@ -315,7 +316,7 @@ class ReLU(FunctionLayer):
     tensor([0., 2.])
     """
 
-    function = staticmethod(ops.relu)
+    function = ops.relu
 
 
 class LeakyReLU(FunctionLayer):
@@ -326,7 +327,7 @@ class LeakyReLU(FunctionLayer):
     tensor([-0.5,  2. ])
     """
 
-    function = staticmethod(ops.leaky_relu)
+    function = ops.leaky_relu
     negative_slope: float = 0.01
 
 
@@ -338,7 +339,7 @@ class ELU(FunctionLayer):
     tensor([-0.6321,  2.    ])
     """
 
-    function = staticmethod(ops.elu)
+    function = ops.elu
     alpha: float = 1.0
 
 
@@ -350,7 +351,7 @@ class GELU(FunctionLayer):
     tensor([-0.1587,  1.9545])
     """
 
-    function = staticmethod(ops.gelu)
+    function = ops.gelu
 
 
 class SiLU(FunctionLayer):
@@ -361,7 +362,7 @@ class SiLU(FunctionLayer):
     tensor([-0.2689,  1.7616])
     """
 
-    function = staticmethod(ops.silu)
+    function = ops.silu
 
 
 class Softplus(FunctionLayer):
@@ -372,7 +373,7 @@ class Softplus(FunctionLayer):
     tensor([0.6931, 2.1269])
     """
 
-    function = staticmethod(ops.softplus)
+    function = ops.softplus
 
 
 class Sigmoid(FunctionLayer):
@@ -383,7 +384,7 @@ class Sigmoid(FunctionLayer):
     tensor([0.5   , 0.8808])
     """
 
-    function = staticmethod(ops.sigmoid)
+    function = ops.sigmoid
 
 
 class Tanh(FunctionLayer):
@@ -394,7 +395,7 @@ class Tanh(FunctionLayer):
     tensor([0.   , 0.964])
     """
 
-    function = staticmethod(ops.tanh)
+    function = ops.tanh
 
 
 class Softmax(FunctionLayer):
@@ -405,7 +406,7 @@ class Softmax(FunctionLayer):
     tensor([[0.5, 0.5]])
     """
 
-    function = staticmethod(ops.softmax)
+    function = ops.softmax
     axis: int = -1
 
 
@@ -417,7 +418,7 @@ class LogSoftmax(FunctionLayer):
     tensor([[-0.6931, -0.6931]])
     """
 
-    function = staticmethod(ops.log_softmax)
+    function = ops.log_softmax
     axis: int = -1
 
 
@@ -485,9 +486,11 @@ class BatchNorm(Module):
                 f"BatchNorm({self.channels}) takes [batch, {self.channels}, ...], not {describe(x)}",
                 "BatchNorm(size of axis 1); channels are axis 1",
             )
-        mean, var = (None, None) if self.training else (self.running_mean, self.running_var)
+        mean = var = None
         if self.training:
             self._remember(x)
+        else:
+            mean, var = self.running_mean, self.running_var
         return ops.batch_norm(x, self.weight, self.bias, mean, var, eps=self.eps)
 
     def _remember(self, x: Any) -> None:
@@ -519,6 +522,7 @@ class Recurrent(Module):
 
     gates = 1
     states = 1
+    more_biases: tuple[str, ...] = ()  # of one block each
 
     def __init__(
         self,
@@ -540,14 +544,12 @@ class Recurrent(Module):
         self.weight_x = init.fan_in((inputs, wide), hidden, draw, dtype)
         self.weight_h = init.fan_in((hidden, wide), hidden, draw, dtype)
         self.bias = init.fan_in((wide,), hidden, draw, dtype) if bias else None
-        self._add_weights(bias, draw, dtype)
+        for name in self.more_biases:
+            setattr(self, name, init.fan_in((hidden,), hidden, draw, dtype) if bias else None)
         self.others = [  # layer by layer, in each the one that goes backwards last
             type(self)(inputs if k < ways else ways * hidden, hidden, bias, draw, dtype)
             for k in range(1, num_layers * ways)
         ]
-
-    def _add_weights(self, bias: bool, draw: Any, dtype: Any) -> None:
-        """What a layer has besides."""
 
     def step(self, fed: Any, *states: Any) -> list[Any]:
         """The next states, from the products of the input and the states; the first is the output."""
@@ -670,9 +672,8 @@ class GRU(Recurrent):
     """
 
     gates = 3
-
-    def _add_weights(self, bias: bool, draw: Any, dtype: Any) -> None:
-        self.bias_n = init.fan_in((self.hidden,), self.hidden, draw, dtype) if bias else None
+    more_biases = ("bias_n",)
+    bias_n: Tensor | None
 
     def step(self, fed: Any, *states: Any) -> list[Any]:
         """The next state."""

@@ -122,7 +122,8 @@ class Module(CheckedConstructors):
             yield path, home, key, at
             if id(at) not in entered:
                 entered.add(id(at))
-                waiting += reversed([(_join(path, k), at, k, v) for k, v in _children(at)])
+                before = f"{path}." if path else ""
+                waiting += [(f"{before}{k}", at, k, v) for k, v in reversed(_children(at))]
 
     def _inside(self) -> Iterator[tuple[str, Any]]:
         """(path, Tensor or Module) for everything inside, each object once."""
@@ -206,10 +207,6 @@ class Module(CheckedConstructors):
         return "\n".join(lines)
 
 
-def _join(path: str, key: Any) -> str:
-    return f"{path}.{key}" if path else str(key)
-
-
 def _slots(path: str, home: Any) -> Any:
     """Where the values that something holds can be exchanged."""
     if isinstance(home, tuple):
@@ -219,18 +216,15 @@ def _slots(path: str, home: Any) -> Any:
 
 def _is_fact(key: str, value: Any) -> bool:
     plain = isinstance(value, int | float | str | tuple) and not isinstance(value, bool)
-    return plain and key[0] != "_" and not (isinstance(value, tuple) and _children(value))
+    return plain and key[0] != "_" and not _children(value)
 
 
 def _children(at: Any) -> list[tuple[Any, Any]]:
     """(key, value) of what may hold parameters inside a Module, a list or a dictionary."""
-    items: Iterable[tuple[Any, Any]] = ()
     if isinstance(at, Module):
-        items = [(k, v) for k, v in vars(at).items() if k[0] != "_"]
-    elif isinstance(at, list | tuple):
-        items = enumerate(at)
-    elif isinstance(at, dict):
-        items = at.items()
+        at = {k: v for k, v in vars(at).items() if k[0] != "_"}
+    listed = enumerate(at) if isinstance(at, list | tuple) else ()
+    items = at.items() if isinstance(at, dict) else listed
     return [(k, v) for k, v in items if isinstance(v, Tensor | Module | list | tuple | dict)]
 
 
