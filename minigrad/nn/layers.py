@@ -235,17 +235,12 @@ class Dropout(Module):
     def forward(self, x: Any) -> Any:
         """``x`` with gaps in training, ``x`` itself in use."""
         program = getattr(getattr(x, "block", None), "program", None)
-        seed = self._draw
+        seed: Any = self._draw
         if program is not None and self.training and self.p:
-            seed = _moving_seed(program, int(self._draw.integers(2**62)))
+            first = np.array(seed.integers(2**62))
+            seed = program.add_persistable(program.unique_name("seed"), first, trainable=False)
+            _descend(program.current_block(), seed, {"grad": -1, "learning_rate": 1})
         return ops.dropout(x, p=self.p, seed=seed, training=self.training)
-
-
-def _moving_seed(program: Any, first: int) -> Any:
-    """A persistable whole number that every run of the program makes one larger."""
-    seed = program.add_persistable(program.unique_name("seed"), np.array(first), trainable=False)
-    _descend(program.current_block(), seed, {"grad": -1, "learning_rate": 1})
-    return seed
 
 
 def _descend(block: Any, value: Any, attrs: Mapping[str, Any], **inputs: Any) -> None:
@@ -442,7 +437,7 @@ class LayerNorm(Module):
     def forward(self, x: Any) -> Any:
         """[..., width] → [..., width]."""
         x = as_value(x)
-        if not x.shape or x.shape[-1] != self.width:
+        if x.shape[-1:] != (self.width,):
             raise refusal(
                 f"LayerNorm({self.width}) normalises a last axis of {self.width}, not {describe(x)}",
                 "LayerNorm(width of the last axis)",
@@ -481,7 +476,7 @@ class BatchNorm(Module):
     def forward(self, x: Any) -> Any:
         """The same shape."""
         x = as_value(x)
-        if len(x.shape) < 2 or x.shape[1] != self.channels:
+        if x.shape[1:2] != (self.channels,):
             raise refusal(
                 f"BatchNorm({self.channels}) takes [batch, {self.channels}, ...], not {describe(x)}",
                 "BatchNorm(size of axis 1); channels are axis 1",
@@ -494,27 +489,26 @@ class BatchNorm(Module):
         return ops.batch_norm(x, self.weight, self.bias, mean, var, eps=self.eps)
 
     def _remember(self, x: Any) -> None:
-        axes = tuple(k for k in range(len(x.shape)) if k != 1)
+        """Move what runs towards the statistics of this batch: in a Program, in every run."""
         if not isinstance(x, Tensor):
             with x.block.program.role_guard("optimize"):
-                _move_towards(self.running_mean, ops.mean(x, axis=axes), self.momentum)
-                _move_towards(self.running_var, ops.var(x, axis=axes, correction=1), self.momentum)
+                for running, now in self._statistics(x):
+                    gap = ops.sub(running, now)
+                    _descend(gap.block, running, {"learning_rate": self.momentum}, grad=gap)
             return
         if x.size < 2 * self.channels:
             what = f"one value per channel has no variance: {describe(x)}"
             raise refusal(what, "a larger batch, or eval()")
         changes: list[tuple[Any, str, Any]] = []
-        news = ops.mean(x._data, axis=axes), ops.var(x._data, axis=axes, correction=1)
-        for running, now in zip((self.running_mean, self.running_var), news, strict=True):
+        for running, now in self._statistics(x._data):
             new = (1 - self.momentum) * running._data + self.momentum * now
             changes += replaced(running, new.astype(running.dtype, copy=False))
         set_all(changes)
 
-
-def _move_towards(running: Any, new: Any, share: float) -> None:
-    """``running = running - share * (running - new)``."""
-    gap = ops.sub(running, new)
-    _descend(gap.block, running, {"learning_rate": share}, grad=gap)
+    def _statistics(self, x: Any) -> Iterator[tuple[Any, Any]]:
+        axes = tuple(k for k in range(len(x.shape)) if k != 1)
+        yield self.running_mean, ops.mean(x, axis=axes)
+        yield self.running_var, ops.var(x, axis=axes, correction=1)
 
 
 class Recurrent(Module):
@@ -562,7 +556,7 @@ class Recurrent(Module):
         ways, batch, hidden], and the states of both ways stand side by side.  Errors: `ShapeError`.
         """
         x = as_value(x)
-        if len(x.shape) != 3 or x.shape[2] != self.inputs:
+        if x.shape[2:] != (self.inputs,):
             axes = "batch, steps" if self.batch_first else "steps, batch"
             name = f"{type(self).__name__}({self.inputs}, {self.hidden})"
             raise refusal(
@@ -599,27 +593,24 @@ class Recurrent(Module):
             )
         return [parts] if count == 1 else [[s[k] for s in parts] for k in range(count)]
 
-    def _run(self, x: Any, first: Any) -> tuple[Any, list[Any]]:
+    def _run(self, x: Any, states: Any) -> tuple[Any, list[Any]]:
         """One layer in one direction."""
         fed = ops.linear(x, self.weight_x, self.bias)
-        if first is None:
-            first = [ops.zeros_like(ops.sum(fed, axis=0)[:, : self.hidden])] * self.states
-        return (self._walk if isinstance(x, Tensor) else self._write)(fed, first)
+        if states is None:
+            states = [ops.zeros_like(ops.sum(fed, axis=0)[:, : self.hidden])] * self.states
+        if not isinstance(x, Tensor):
 
-    def _walk(self, fed: Any, states: list[Any]) -> tuple[Any, list[Any]]:
+            def step(row: Any, *before: Any) -> tuple[list[Any], list[Any]]:
+                after = self.step(row, *before)
+                return after[:1], after
+
+            (whole,), last = static_rnn(step, [fed], states)
+            return whole, last
         outputs = []
         for row in ops.unbind(fed) if len(fed) else ():
             states = self.step(row, *states)
             outputs.append(states[0])
         return ops.stack(outputs) if outputs else fed[:, :, : self.hidden], states
-
-    def _write(self, fed: Any, states: list[Any]) -> tuple[Any, list[Any]]:
-        def step(row: Any, *before: Any) -> tuple[list[Any], list[Any]]:
-            after = self.step(row, *before)
-            return after[:1], after
-
-        (outputs,), last = static_rnn(step, [fed], states)
-        return outputs, last
 
 
 class RNN(Recurrent):
@@ -727,7 +718,7 @@ class MultiHeadAttention(Module):
         value = key if value is None else value
         query, key, value = map(as_value, (query, key, value))
         for sequence in (query, key, value):
-            if len(sequence.shape) != 3 or sequence.shape[2] != self.width:
+            if sequence.shape[2:] != (self.width,):
                 raise refusal(
                     f"MultiHeadAttention({self.width}) takes [batch, steps, "
                     f"{self.width}], not {describe(sequence)}",

@@ -290,7 +290,7 @@ class LambdaLR(CheckedConstructors):
         self._set()
 
     def _set(self) -> None:
-        rates = [self.rate(b, f) for b, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
+        rates = [*map(self.rate, self.base_lrs, self.lr_lambdas)]
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = rate
 
@@ -626,9 +626,10 @@ class SGD(Optimizer):
             raise refusal(what, "True or False; options by name", ArgumentError)
         if nesterov and not momentum:
             raise refusal("nesterov looks ahead along the velocity", "momentum=0.9", ArgumentError)
-        attrs: dict[str, Any] = {"mu": momentum, "use_nesterov": nesterov} if momentum else {}
+        attrs: dict[str, Any] = {}
         if momentum:
             self.type, self.memory = "momentum", {"velocity": "zeros"}
+            attrs = {"mu": momentum, "use_nesterov": nesterov}
         super().__init__(parameters, lr, weight_decay, clip, **attrs)
 
 
