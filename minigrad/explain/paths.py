@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import read_tables
+from ..primitives.arguments import Names
 from ..viz.graph.format import unwrap
 
 TABLES = read_tables(Path(__file__).with_name("reasons.ini"))
@@ -34,6 +35,8 @@ class Shown:
 
 
 PATH, USE = "path", "use"  # what is told one by one
+Paths = list[tuple[Names, Any]]  #: the nodes of each, and what it gave
+Note = tuple[str, str]  #: what is wrong, and a repair
 
 
 @dataclass(repr=False)
@@ -45,7 +48,7 @@ class Explanation(Shown):
 
     name: str
     total: Any = None
-    paths: list[tuple[tuple[str, ...], Any]] = field(default_factory=list)
+    paths: Paths = field(default_factory=list)
     reason: str = ""
     repair: str = ""
     start: Any = field(default=None, compare=False)  # the node backward began at: what `draw` draws
@@ -132,6 +135,8 @@ SHRUNK = 1e-7  #: one that shrinks below this part of the largest vanishes
 _SINGLE = 1e-3  #: what a single node may take away without being the one to blame
 _NEAR = 1e-3  #: how near two gradients of float32 must be to be the same
 
+Start = tuple[Any, int, Any]  #: a node, which of its outputs, a seed
+Came = list[tuple[Any, int, Any]]  #: by which slot of which node a gradient came
 Trail = tuple[tuple[Any, int], ...]  # the nodes and the slot by which each was left
 
 
@@ -148,7 +153,7 @@ class Flow(NamedTuple):
 
 def traced(
     name: str,
-    start: tuple[Any, int, Any],
+    start: Start,
     nodes: list[Any],
     place: Any,
     output: tuple[str, Any] | None = None,
@@ -201,9 +206,7 @@ def count_paths(nodes: Iterable[Any], place: Any) -> dict[Any, int]:
     return found
 
 
-def followed(
-    start: tuple[Any, int, Any], place: Any, counts: dict[Any, int]
-) -> list[tuple[Trail, Any]]:
+def followed(start: Start, place: Any, counts: dict[Any, int]) -> list[tuple[Trail, Any]]:
     """What each path from a start to the place brings; newest nodes first."""
     done: list[tuple[Trail, Any]] = []
     waiting: list[tuple[Any, int, Any, Trail]] = [(*start, ())]
@@ -225,41 +228,39 @@ def followed(
 
 
 def walked(
-    start: tuple[Any, int, Any], nodes: Iterable[Any], ends: Collection[Any] = ()
-) -> Iterator[tuple[Any, int, Any, Any]]:
-    """(node, slot, gradient, what came to the node) of one backward, newest first; at ``ends`` nothing goes on."""
+    start: Start, nodes: Iterable[Any], ends: Collection[Any] = ()
+) -> Iterator[tuple[Any, Any, list[tuple[int, Any, Any]]]]:
+    """(node, what came to it, what it gave: slot, to whom, gradient) of one backward, newest first.
+
+    At ``ends`` nothing goes on.
+    """
     root, index, seed = start
     arrived: dict[Any, dict[int, Any]] = {root: {index: seed}}
     for node in sorted(nodes, key=lambda n: -n.seq):
         held = arrived.pop(node, None)
         if held is None or not node.next_functions:
             continue
-        gave = node.pull(_complete(node, held))
-        for slot, (to, gradient) in enumerate(zip(node.next_functions, gave, strict=False)):
-            if to[0] is None or gradient is None:
-                continue
-            yield node, slot, gradient, held.values()
+        gave = enumerate(zip(node.next_functions, node.pull(_complete(node, held)), strict=False))
+        parts = [(k, to, g) for k, (to, g) in gave if to[0] is not None and g is not None]
+        yield node, held.values(), parts
+        for _, to, gradient in parts:
             if to not in ends:
                 slots = arrived.setdefault(to[0], {})
                 slots[to[1]] = gradient if to[1] not in slots else slots[to[1]] + gradient
 
 
-def flows(
-    start: tuple[Any, int, Any], nodes: Iterable[Any], places: Collection[Any]
-) -> tuple[list[Flow], list[tuple[Any, int, Any]]]:
+def flows(start: Start, nodes: Iterable[Any], places: Collection[Any]) -> tuple[list[Flow], Came]:
     """One backward, nothing kept but sizes; and (node, slot, gradient) of what came to ``places``, where it ends."""
     steps: list[Flow] = []
-    parts: list[tuple[Any, int, Any]] = []
-    sizes: dict[Any, float] = {}
+    came: Came = []
     with np.errstate(all="ignore"):
-        for node, slot, gradient, held in walked(start, nodes, places):
-            if node not in sizes:
-                sizes[node] = max(map(size_of, held))
-            to = node.next_functions[slot]
-            ends = not to[0].next_functions
-            steps.append(Flow(node, slot, to, sizes[node], size_of(gradient), ends))
-            parts += [(node, slot, gradient)] * (to in places)
-    return steps, parts
+        for node, held, parts in walked(start, nodes, places):
+            largest = max(map(size_of, held))
+            for slot, to, gradient in parts:
+                ends = not to[0].next_functions
+                steps.append(Flow(node, slot, to, largest, size_of(gradient), ends))
+                came += [(node, slot, gradient)] * (to in places)
+    return steps, came
 
 
 def _complete(node: Any, held: Mapping[int, Any]) -> Any:
@@ -270,7 +271,7 @@ def _complete(node: Any, held: Mapping[int, Any]) -> Any:
     return [held.get(k, np.zeros(*spec) if spec else None) for k, spec in specs]
 
 
-def labels(trails: list[Trail]) -> list[tuple[str, ...]]:
+def labels(trails: list[Trail]) -> list[Names]:
     """The nodes of each path, with a slot at the end; with slots everywhere if that tells two paths apart."""
     full = [tuple(f"{node.name()}[{slot}]" for node, slot in t) for t in trails]
     names = [[node.name() for node, _ in t[:-1]] for t in trails]
@@ -278,13 +279,13 @@ def labels(trails: list[Trail]) -> list[tuple[str, ...]]:
     return plain if len({*plain}) == len(plain) else full
 
 
-def uses(root: Any, nodes: Iterable[Any], place: Any) -> list[tuple[tuple[str, ...], Any]]:
+def uses(root: Any, nodes: Iterable[Any], place: Any) -> Paths:
     """The ends of the paths to a place, without what they give."""
     slots = [(n, k, to) for n in nodes for k, to in enumerate(n.next_functions)]
     return [(way(root, n, k), None) for n, k, to in slots if to == place]
 
 
-def way(root: Any, node: Any, slot: int) -> tuple[str, ...]:
+def way(root: Any, node: Any, slot: int) -> Names:
     """The ends of the paths that come by a slot of a node."""
     last = f"{node.name()}[{slot}]"
     if node is root:
@@ -302,9 +303,7 @@ def size_of(value: Any) -> float:
     return float(np.abs(array).max()) if array.size else 0.0
 
 
-def trouble(
-    steps: list[Flow], counts: Mapping[Any, int], place: Any, total: Any
-) -> tuple[str, str]:
+def trouble(steps: list[Flow], counts: Mapping[Any, int], place: Any, total: Any) -> Note:
     """(what is wrong with a gradient and where it began, a repair); empty for a healthy one.
 
     ``counts`` holds the paths from each node to ``place``, ``total`` is the gradient that came there.
@@ -339,7 +338,7 @@ def trouble(
     return "", ""
 
 
-def forward_trouble(name: str, output: Any, nodes: Iterable[Any]) -> tuple[str, str]:
+def forward_trouble(name: str, output: Any, nodes: Iterable[Any]) -> Note:
     """Where an output that is not finite became so: the first operation, in the order they ran; else empty."""
     if np.isfinite(size := size_of(output)):
         return "", ""
@@ -358,7 +357,7 @@ def forward_trouble(name: str, output: Any, nodes: Iterable[Any]) -> tuple[str, 
     return f"{begin}, or its data hold such numbers", TABLES["ways"]["data"]
 
 
-def _origin(begin: str, node: Any, key: str) -> tuple[str, str]:
+def _origin(begin: str, node: Any, key: str) -> Note:
     """Who made a saved value that is not finite: this node, the one that made its input, or nobody in the graph."""
     inputs = node.slots if hasattr(node, "slots") else getattr(node.primitive, "differentiable", ())
     to = dict(zip(inputs, node.next_functions, strict=False)).get(key, (node, 0))[0]
@@ -369,7 +368,7 @@ def _origin(begin: str, node: Any, key: str) -> tuple[str, str]:
     return f"{begin}, in the data that {node.name()} reads ({facts})", TABLES["ways"]["data"]
 
 
-def _told(begin: str, step: Flow) -> tuple[str, str]:
+def _told(begin: str, step: Flow) -> Note:
     facts = _facts(saved_of(step.node))
     gave = "zeros" if step.gave == 0 else f"{step.gave:g}"
     text = f"{begin} by {_where(step)}, which got {step.came:.3g} and gave {gave}"
@@ -420,7 +419,7 @@ def advice(node: Any, kinds: Iterable[str] = ("not finite", "zero")) -> str:
     return next((row for k in kinds if (row := TABLES[k].get(stem(node), ""))), "")
 
 
-def difference(name: str, grad: Any, total: Any, hook: str) -> tuple[str, str]:
+def difference(name: str, grad: Any, total: Any, hook: str) -> Note:
     """Why ``.grad`` is not the gradient of this output, as far as the numbers tell, and a repair.
 
     ``hook``: where one is, if any.

@@ -11,7 +11,7 @@ from ..static.program.block import Block
 from ..static.program.operator import Operator, has_blocks, op_info
 from ..static.program.program import BackwardCall
 from ..static.program.variable import Variable
-from .paths import Explanation, Flow, because, forward_trouble, size_of, trouble
+from .paths import Explanation, Flow, Paths, because, forward_trouble, size_of, trouble
 
 MOST_PATHS = 8
 
@@ -57,8 +57,7 @@ def explain(variable: Variable, scope: Any = None) -> Explanation:
             return because(name, "pruned", gradient=gradient)
         count, paths = _paths(inner, variable, call)
         if count:  # else it is there, and zero
-            told = Explanation(name, None, [((p,), None) for p in paths])
-            told.gradient, told.count = gradient, count
+            told = Explanation(name, paths=paths, gradient=gradient, count=count)
             if scope is not None:
                 _tell_numbers(told, inner, call, scope)
             return told
@@ -117,7 +116,7 @@ def _tell_numbers(told: Explanation, block: Block, call: BackwardCall, scope: An
     told.remark(*(alarms or [trouble(flows, counts, (told.gradient, 0), told.total)])[-1])
 
 
-def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, list[str]]:
+def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, Paths]:
     """How many paths lead from the variable, from its first value, to a target, and the first of them.
 
     An operator that reads a value twice counts once.
@@ -139,12 +138,12 @@ def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, l
         ways[value] = (value[0] in targets) + sum(
             ways.get(out, out[0] in targets) for _, out in steps[value]
         )
-    shown: list[str] = []
+    shown: Paths = []
     waiting = [(begin, name)]
     while waiting and len(shown) < MOST_PATHS:
         value, text = waiting.pop()
         if value[0] in targets:
-            shown.append(text)
+            shown.append(((text,), None))
         further = [s for s in steps.get(value, ()) if ways.get(s[1], s[1][0] in targets)]
         waiting += [(out, f"{text} → #{k} {ops[k].type} → {out[0]}") for k, out in further[::-1]]
     return ways.get(begin, int(name in targets)), shown

@@ -17,6 +17,7 @@ from ..viz.adapters.of_grad_fn import walk_order
 from ..viz.adapters.torch_facts import (
     inputs_of,
     is_hooked,
+    kept_grad,
     kind_of,
     of_kind,
     saved_names,
@@ -29,6 +30,8 @@ from .paths import (
     USE,
     Explanation,
     Explanations,
+    Note,
+    Start,
     advice,
     because,
     count_paths,
@@ -46,11 +49,12 @@ _FREED = "second time"
 class TorchNode:
     """A node of PyTorch, read as a `Node` of this package; ``pull`` runs it and no hook."""
 
+    several = True  # even if it has one output
+
     def __init__(self, fn: Any, seq: int) -> None:
         self.fn, self.seq = fn, seq
         self.next_functions: tuple[tuple[TorchNode | None, int], ...] = ()
         self.specs: list[Any] = [None] * len(fn._input_metadata)
-        self.several = len(self.specs) != 1
 
     def name(self) -> str:
         """``MulBackward0``."""
@@ -70,7 +74,7 @@ class TorchNode:
         """The gradients of its inputs, with the shapes and dtypes of these."""
         run = self.fn.apply if hasattr(self.fn, "_forward_cls") else self.fn
         with sys.modules["torch"].no_grad():
-            gave = run(*g) if isinstance(g, list) else run(g)
+            gave = run(*g)
             gave = gave if isinstance(gave, tuple) else (gave,)
             return [
                 gradient if gradient is None or to is None else _fitting(gradient, to.fn, number)
@@ -105,7 +109,7 @@ class TorchGraph:
         return (self.nodes[fn], x.output_nr) if fn in self.nodes else None
 
     @functools.cached_property
-    def start(self) -> tuple[TorchNode, int, Any]:
+    def start(self) -> Start:
         """Where backward begins, and with what."""
         seed = sys.modules["torch"].ones_like(self.output.detach())
         return self.root, self.output.output_nr, seed
@@ -277,21 +281,22 @@ class Case:
 
     def _off_path(self, x: Any, name: str, graph: TorchGraph) -> Explanation:
         end = graph.end
+        off = functools.partial(because, name, end=end)
         root = max((m for m in self.modules if name.startswith(f"{m}.")), key=len, default=name)
         path = name.removeprefix(root).lstrip(".")
         if found := self._cuts({root}, end, path):
             text = "; ".join(f"{c.what} at {c.line}" for c in found[:3])
-            return because(name, "off_path_cut", end=end, cuts=text, advice=found[0].repair)
+            return off("off_path_cut", cuts=text, advice=found[0].repair)
         if twin := self._twin(x, graph):
-            return because(name, "off_path_twin", end=end, relation=twin[0], other=twin[1])
+            return off("off_path_twin", relation=twin[0], other=twin[1])
         if late := self._late(end):
-            return because(name, "off_path_late", end=end, line=late)
+            return off("off_path_late", line=late)
         if unused := self._unused(self.modules.get(root), path):
-            return because(name, "off_path_unused", end=end, module=unused[0], part=unused[1])
+            return off("off_path_unused", module=unused[0], part=unused[1])
         for other, t in self._ends(x, graph.output):
             if self.graph(t).place(x):
-                return because(name, "off_path_elsewhere", end=end, other=other)
-        return because(name, "off_path", end=end)
+                return off("off_path_elsewhere", other=other)
+        return off("off_path")
 
     def _twin(self, x: Any, graph: TorchGraph) -> tuple[str, str] | None:
         """(what is the same, name) of a leaf in the graph that could be mistaken for this tensor."""
@@ -317,11 +322,9 @@ class Case:
 
     # a tensor that the output depends on
 
-    def _on_path(
-        self, x: Any, name: str, graph: TorchGraph, place: tuple[TorchNode, int]
-    ) -> Explanation:
+    def _on_path(self, x: Any, name: str, graph: TorchGraph, place: Any) -> Explanation:
         state, node, saved = graph.state
-        grad = x.grad if x.is_leaf or x.retains_grad else None
+        grad = kept_grad(x)
         if state in ("stale", "shared"):
             told = because(name, state, end=graph.end, node=node.name(), saved=saved)
             if grad is None:
@@ -345,7 +348,7 @@ class Case:
             told.remark(*difference(name, grad, told.total, self._hook(x, name, graph)))
         return told.remark(self._not_updated(x))
 
-    def _run(self, name: str, graph: TorchGraph, place: tuple[TorchNode, int]) -> Explanation:
+    def _run(self, name: str, graph: TorchGraph, place: Any) -> Explanation:
         """The paths with what each brings, and what is wrong with their sum."""
         flown = None if place[0].next_functions else graph.flown
         told = traced(name, graph.start, graph.all, place, (graph.end, graph.output), flown)
@@ -386,7 +389,7 @@ class Case:
         node = made or (graph.state[1].name() if freed else "")
         return because(name, key, end=end, line=line, node=node, **words)
 
-    def _suspects(self, grad: Any, graph: TorchGraph, place: Any) -> tuple[str, str]:
+    def _suspects(self, grad: Any, graph: TorchGraph, place: Any) -> Note:
         """Why a graph cannot run again, and which of its nodes are known to make such a gradient; a repair for one."""
         note = "its nodes are not run again: saved_tensors_hooks, checkpoint or they themselves forbid it"
         if graph.state[0] == "freed":

@@ -13,7 +13,7 @@ from ..eager import backward
 from ..eager.function import FunctionNode
 from ..eager.grad_fn import FEW_BYTES, FREED, AccumulateGrad, Node, bytes_of, unpack
 from ..eager.inplace import last_change
-from .paths import as_array, walked
+from .paths import Start, as_array, walked
 
 MOST_ELEMENTS = 100_000  #: of larger arrays nothing is computed again
 
@@ -30,7 +30,7 @@ def nodes_below(*roots: Node) -> dict[Node, None]:
     return found
 
 
-def last_start() -> tuple[Any, int, Any]:
+def last_start() -> Start:
     """Where the last backward began: the node, None if it is gone; which output; the seed."""
     ref, index, seed = backward.last_start
     return None if ref is None else ref(), index, getattr(seed, "_data", seed)
@@ -74,18 +74,18 @@ def forward_values(root: Node, constants: Constants) -> dict[tuple[Node, int], A
     """
     order = sorted(nodes_below(root), key=lambda n: n.seq)
     kept = {n: _kept(n) for n in order if n.primitive is not None}
-    values: dict[tuple[Node, int], Any] = {}
-    for node in kept:
-        slots = zip(node.primitive.differentiable, node.next_functions, strict=False)
-        edges = {slot: edge for slot, edge in slots if slot != node.primitive.list_input}
-        read = [(edge, s) for s, edge in edges.items() if s in kept[node]]
-        values |= {(made, k): kept[node][s] for (made, k), s in read if made is not None}
-        outs = node.primitive.outputs
-        values |= {(node, k): kept[node][o] for k, o in enumerate(outs) if o in kept[node]}
-    for node in kept:
+    values: dict[Any, Any] = {}
+    for node, known in kept.items():
+        p = node.primitive
+        for slot, edge in zip(p.differentiable, node.next_functions, strict=False):
+            if slot in known and slot != p.list_input and edge[0] is not None:
+                values[edge] = known[slot]
+        values |= {(node, k): known[out] for k, out in enumerate(p.outputs) if out in known}
+    for node, known in kept.items():
         if (node, 0) not in values:
-            again = _again(node, {**kept[node], **_inputs(node, values, constants)})
-            values |= {} if again is None else {(node, 0): again}
+            again = _again(node, {**known, **_inputs(node, values, constants)})
+            if again is not None:
+                values[node, 0] = again
     return values
 
 
@@ -100,7 +100,8 @@ def _inputs(node: Any, values: Mapping[Any, Any], constants: Constants) -> dict[
     for slot, edge in zip(node.primitive.differentiable, node.next_functions, strict=False):
         if isinstance(edge[0], AccumulateGrad):
             array = edge[0].variable._data
-            found |= {slot: array} if last_change(array)[0] < node.seq else {}
+            if last_change(array)[0] < node.seq:
+                found[slot] = array
         elif edge in values:
             found[slot] = values[edge]
     return found
@@ -111,10 +112,9 @@ def _again(node: Any, known: Mapping[str, Any]) -> Any:
     p = node.primitive
     attrs = {a: getattr(node, f"_saved_{a}", FREED) for a in p.attrs}
     parts = [known.get(n, None if n in p.optional else FREED) for n in p.inputs]
-    several = p.list_input or p.several
-    if several or any(v is FREED for v in (*parts, *attrs.values())):
-        return None
-    if any(getattr(v, "size", 1) > MOST_ELEMENTS for v in parts):
+    large = any(getattr(v, "size", 1) > MOST_ELEMENTS for v in parts)
+    unknown = any(v is FREED for v in (*parts, *attrs.values()))
+    if p.list_input or p.several or large or unknown:
         return None
     try:
         with np.errstate(all="ignore"):
@@ -142,7 +142,7 @@ def remembered(root: Node, constants: Constants) -> dict[str, Any]:
     saved = {n: _kept(n) for n in known}
     with remembered_values(known, replay=True):
         steps = walked(start, known) if seed is not None else ()  # in this order
-        gradients = {(n, slot): np.array(gave) for n, slot, gave, _ in steps}
+        gradients = {(n, k): np.array(g) for n, _, gave in steps for k, _, g in gave}
     return {"seed": seed, "gradients": gradients, "saved": saved, "values": values, "pull": pulled}
 
 

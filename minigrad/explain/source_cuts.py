@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ..errors import source_line
 from .paths import TABLES
 
+Dotted = set[str]  #: names, such as ``self.fc1``
 _DEPTH = 4  # functions that call each other
 _LIBRARIES = ("torch", "numpy", "minigrad")  # their code cuts nothing by mistake
 _RESULT = "<the result>"
@@ -35,7 +36,7 @@ class Statement(NamedTuple):
     """``targets`` get something made of ``value``; ``muted`` says what keeps it out of the graph."""
 
     value: ast.expr
-    targets: set[str]
+    targets: Dotted
     muted: str
 
 
@@ -137,7 +138,7 @@ def cuts(
     return list(dict.fromkeys(found))
 
 
-def _inside(call: ast.Call, code: Code, tainted: set[str], path: str, depth: int) -> list[Cut]:
+def _inside(call: ast.Call, code: Code, tainted: Dotted, path: str, depth: int) -> list[Cut]:
     """The cuts inside a function, method or module of the user's that is called with the value."""
     function = _resolved(call.func, code.namespace)
     owner = _resolved(getattr(call.func, "value", None), code.namespace)
@@ -170,29 +171,30 @@ def _resolved(node: ast.expr | None, namespace: Mapping[str, Any]) -> Any:
     return held.get(node.attr, inspect.getattr_static(type(at), node.attr, None))
 
 
-def _cut_at(node: ast.AST, tainted: set[str], line: str) -> Iterator[Cut]:
+def _cut_at(node: ast.AST, tainted: Dotted, line: str) -> Iterator[Cut]:
     """The cut that an expression is, if it stands on a way from what is tainted."""
     subject: Any = node
     name = ""
-    if isinstance(node, ast.Call):
-        name, given = _last(node.func).lower(), {k.arg: ast.unparse(k.value) for k in node.keywords}
-        texts = [*map(ast.unparse, node.args), *given.values()]
-        if name in ("float", "int") and isinstance(node.func, ast.Name):
-            name += "()"  # Python's, not the method
-        if name in ("to", "type") and any(w in t for t in texts for w in ("int", "long")):
-            name = "long"
-        unlike = {
-            "data": True,  # an attribute
-            "requires_grad_": "False" not in texts,
-            "grad": "create_graph" in given,
-            "checkpoint": given.get("use_reentrant") != "True",
-        }
-        name = "" if unlike.get(name) else name
-    elif isinstance(node, ast.Attribute) and node.attr in ("data", "grad"):
-        name, subject = node.attr, node.value
-    elif isinstance(node, ast.Compare):
-        identity = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
-        name = "" if any(isinstance(op, identity) for op in node.ops) else "compare"
+    match node:
+        case ast.Call(function, args, keywords):
+            name, given = _last(function).lower(), {k.arg: ast.unparse(k.value) for k in keywords}
+            texts = [*map(ast.unparse, args), *given.values()]
+            if name in ("float", "int") and isinstance(function, ast.Name):
+                name += "()"  # Python's, not the method
+            if name in ("to", "type") and any(w in t for t in texts for w in ("int", "long")):
+                name = "long"
+            unlike = {
+                "data": True,  # an attribute
+                "requires_grad_": "False" not in texts,
+                "grad": "create_graph" in given,
+                "checkpoint": given.get("use_reentrant") != "True",
+            }
+            name = "" if unlike.get(name) else name
+        case ast.Attribute(subject, "data" | "grad" as name):
+            pass
+        case ast.Compare(ops=ops):
+            identity = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
+            name = "" if any(isinstance(op, identity) for op in ops) else "compare"
     if name in _CUTTING and _mentions(subject, tainted):
         yield Cut(line, ast.unparse(node), _CUTTING[name])
 
@@ -232,9 +234,9 @@ def _statements(body: Iterable[ast.AST], muted: str) -> Iterator[Statement]:
                 yield Statement(value, _bases([at]), muted)  # outs.append(h), h.data.copy_(w)
 
 
-def _bases(targets: Iterable[ast.expr]) -> set[str]:
+def _bases(targets: Iterable[ast.expr]) -> Dotted:
     """The names that are assigned to; those of a subscript, too."""
-    found: set[str] = set()
+    found: Dotted = set()
     for t in targets:
         if isinstance(t, ast.Tuple | ast.List):
             found |= _bases(t.elts)
@@ -245,7 +247,7 @@ def _bases(targets: Iterable[ast.expr]) -> set[str]:
     return found
 
 
-def _names(node: ast.expr) -> set[str]:
+def _names(node: ast.expr) -> Dotted:
     """The dotted names in an expression: ``self.fc1``, ``self``, ``w``."""
     return {ast.unparse(n) for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)}
 
@@ -254,7 +256,7 @@ def _under(name: str, start: str) -> bool:
     return name == start or name.startswith(f"{start}.")
 
 
-def _feeds(targets: set[str], names: set[str]) -> bool:
+def _feeds(targets: Dotted, names: Dotted) -> bool:
     return any(_under(n, t) for n in names for t in targets)
 
 
@@ -262,9 +264,9 @@ def _mentions(node: ast.expr, names: Iterable[str]) -> bool:
     return any(_under(n, t) for n in _names(node) for t in names)
 
 
-def _closure(names: set[str], statements: list[Statement], forward: bool) -> set[str]:
+def _closure(names: Dotted, statements: list[Statement], forward: bool) -> Dotted:
     """The names that depend on these (``forward``), or that these depend on."""
-    before: set[str] = set()
+    before: Dotted = set()
     while names != before:
         before = names
         for value, targets, _ in statements:

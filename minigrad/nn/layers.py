@@ -12,6 +12,7 @@ from .. import ops
 from ..atomic import set_all
 from ..eager.tensor import Tensor, tensor
 from ..errors import DTypeError, describe, refusal
+from ..primitives.arguments import Function, Listed, Names, dtype_of
 from ..static import static_rnn
 from . import init
 from .init import Seed
@@ -51,7 +52,7 @@ class Linear(Module):
 class FunctionLayer(Module):
     """A function of `ops` as a module: what a class declares, its constructor and the function take by name."""
 
-    function: ClassVar[Callable[..., Any]]
+    function: ClassVar[Function]
 
     def __init_subclass__(cls, **options: Any) -> None:
         dataclass(cls, repr=False, eq=False)
@@ -66,8 +67,8 @@ class FunctionLayer(Module):
 class Filters(Module):
     """What both convolutions share: ``weight``, filters over some channels each, and a bias for each filter."""
 
-    function: ClassVar[Callable[..., Any]]
-    options: tuple[str, ...] = ("stride", "padding", "dilation", "groups")
+    function: ClassVar[Function]
+    options: Names = ("stride", "padding", "dilation", "groups")
     transposed = False
 
     def __init__(
@@ -280,7 +281,7 @@ class Sequential(Module):
         """One layer, or a Sequential of some, which are shared."""
         return Sequential(*self.layers[index]) if isinstance(index, slice) else self.layers[index]
 
-    def __iter__(self) -> Iterator[Callable[..., Any]]:
+    def __iter__(self) -> Iterator[Function]:
         return iter(self.layers)
 
     def __len__(self) -> int:
@@ -516,7 +517,7 @@ class Recurrent(Module):
 
     gates = 1
     states = 1
-    more_biases: tuple[str, ...] = ()  # of one block each
+    more_biases: Names = ()  # of one block each
 
     def __init__(
         self,
@@ -545,7 +546,7 @@ class Recurrent(Module):
             for k in range(1, num_layers * ways)
         ]
 
-    def step(self, fed: Any, *states: Any) -> list[Any]:
+    def step(self, fed: Any, *states: Any) -> Listed:
         """The next states, from the products of the input and the states; the first is the output."""
         raise NotImplementedError
 
@@ -578,7 +579,7 @@ class Recurrent(Module):
         x = ops.swapaxes(x, axis1=0, axis2=1) if self.batch_first else x
         return x, states[0] if self.states == 1 else tuple(states)
 
-    def _states(self, x: Any, state: Any, count: int) -> list[Any]:
+    def _states(self, x: Any, state: Any, count: int) -> Listed:
         """The first states of each layer; None for zeros."""
         if state is None:
             return [None] * count
@@ -593,14 +594,14 @@ class Recurrent(Module):
             )
         return [parts] if count == 1 else [[s[k] for s in parts] for k in range(count)]
 
-    def _run(self, x: Any, states: Any) -> tuple[Any, list[Any]]:
+    def _run(self, x: Any, states: Any) -> tuple[Any, Listed]:
         """One layer in one direction."""
         fed = ops.linear(x, self.weight_x, self.bias)
         if states is None:
             states = [ops.zeros_like(ops.sum(fed, axis=0)[:, : self.hidden])] * self.states
         if not isinstance(x, Tensor):
 
-            def step(row: Any, *before: Any) -> tuple[list[Any], list[Any]]:
+            def step(row: Any, *before: Any) -> tuple[Listed, Listed]:
                 after = self.step(row, *before)
                 return after[:1], after
 
@@ -622,7 +623,7 @@ class RNN(Recurrent):
     ((5, 2, 4), (2, 4))
     """
 
-    def step(self, fed: Any, *states: Any) -> list[Any]:
+    def step(self, fed: Any, *states: Any) -> Listed:
         """The next state."""
         (h,) = states
         return [ops.tanh(ops.linear(h, self.weight_h, fed))]
@@ -642,7 +643,7 @@ class LSTM(Recurrent):
     gates = 4
     states = 2
 
-    def step(self, fed: Any, *states: Any) -> list[Any]:
+    def step(self, fed: Any, *states: Any) -> Listed:
         """The next state and the next cell."""
         h, c = states
         parts = ops.split(ops.linear(h, self.weight_h, fed), num_or_sections=4, axis=1)
@@ -666,7 +667,7 @@ class GRU(Recurrent):
     more_biases = ("bias_n",)
     bias_n: Tensor | None
 
-    def step(self, fed: Any, *states: Any) -> list[Any]:
+    def step(self, fed: Any, *states: Any) -> Listed:
         """The next state."""
         (h,) = states
         of_state = ops.split(ops.linear(h, self.weight_h), num_or_sections=3, axis=1)
@@ -745,8 +746,7 @@ class MultiHeadAttention(Module):
 
 
 def _check_mask(mask: Any) -> None:
-    dtype = np.dtype(getattr(mask, "dtype", None) or np.asarray(mask).dtype)
-    if dtype.kind == "f":  # elsewhere such a mask is added to the scores, and 0 lets look
+    if dtype_of(mask).kind == "f":  # elsewhere such a mask is added to the scores, and 0 lets look
         raise refusal(
             f"a mask {describe(mask)}: true is where a place may look",
             "mask.astype(bool), or mask == 0 where it was to be added",

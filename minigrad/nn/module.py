@@ -21,7 +21,8 @@ from ..eager.tensor import Tensor, tensor
 from ..errors import DTypeError, MinigradError, describe, refusal
 from ..errors.calls import CheckedConstructors, misfit
 from ..errors.other_libraries import TABLES, missing
-from ..optim.optimizers import Array, fitting_state
+from ..ops.shape import Array
+from ..optim.optimizers import fitting_state
 from ..primitives.values import Operators
 
 

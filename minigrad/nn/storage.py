@@ -18,7 +18,7 @@ import numpy as np
 
 from ..atomic import replacing
 from ..errors import MinigradError, describe, refusal
-from ..optim.optimizers import Array
+from ..ops.shape import Array
 from ..static.text.literals import DTYPES
 from .module import Module, StateError
 

@@ -25,6 +25,7 @@ from ..errors import (
 )
 from ..errors.calls import CheckedConstructors
 from ..errors.other_libraries import TABLES, missing
+from ..ops.shape import Array
 from ..primitives.registry import REGISTRY
 
 __all__ = [
@@ -163,7 +164,6 @@ def fitting_state(
 
 Rate = float | Callable[[Any], Any]
 Clip = Callable[[list[Any]], list[Any]]
-Array = np.ndarray[Any, Any]
 
 
 def exponential(rate: float, factor: float) -> Rate:
