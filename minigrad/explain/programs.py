@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from typing import Any, NamedTuple
 
 from ..errors import DTypeError, describe, refusal
@@ -123,16 +124,17 @@ def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, P
     """
     name, ops = variable.name, block.ops[: call.begin(block)]
     targets = {*call.targets} - call.no_grad
-    version: dict[str, int] = {}  # of a name: the number of values it had
-    steps: dict[_Value, list[tuple[int, _Value]]] = {}  # what reads a value, and what it makes
+    version = Counter[str]()  # of a name: the number of values it had
+    #: what reads a value, and what it makes
+    steps: dict[_Value, list[tuple[int, _Value]]] = defaultdict(list)
     for k, op in enumerate(ops):
         flows = connections(block, op, call.no_grad).items()
         pairs = [(n, out) for out, inputs in flows for n in inputs]
-        reads = {n: (n, version.get(n, 0)) for n, _ in pairs}
-        version |= {n: version.get(n, 0) + 1 for n in op.output_names}
+        reads = {n: (n, version[n]) for n, _ in pairs}
+        version.update({*op.output_names})
         for n, out in pairs:
-            steps.setdefault(reads[n], []).append((k, (out, version[out])))
-    begin = (name, 0 if variable.is_data or variable.persistable else min(version.get(name, 0), 1))
+            steps[reads[n]].append((k, (out, version[out])))
+    begin = (name, 0 if variable.is_data or variable.persistable else min(version[name], 1))
     ways: dict[_Value, int] = {}
     for value in reversed(steps):  # what follows an operator is counted before it
         ways[value] = (value[0] in targets) + sum(
@@ -152,10 +154,10 @@ def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, P
 def _cuts(block: Block, variable: Variable, call: BackwardCall) -> list[str]:
     """Walk forward from the variable; note where each way ends."""
     ops = block.ops[: call.begin(block)]
-    readers: dict[str, list[int]] = {}
+    readers: dict[str, list[int]] = defaultdict(list)
     for k, op in enumerate(ops):
-        for name in dict.fromkeys(op.input_names):
-            readers.setdefault(name, []).append(k)
+        for name in {*op.input_names}:
+            readers[name].append(k)
     if variable.cuts:
         return ["it is marked stop_gradient"]
     if variable.name in call.no_grad:
@@ -165,9 +167,9 @@ def _cuts(block: Block, variable: Variable, call: BackwardCall) -> list[str]:
     for name in waiting:
         if name in call.targets:
             return [_not_asked(variable)]
-        if name not in readers:
+        if not readers[name]:
             cuts.append(f"dead branch: no operator before the loss reads {name}")
-        for k in readers.get(name, ()):
+        for k in readers[name]:
             cut, through = _through(block, ops[k], k, name, call)
             cuts += cut
             waiting += [n for n in through if n not in seen]

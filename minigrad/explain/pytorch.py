@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import sys
+from contextlib import suppress
 from typing import Any
 
 from ..errors import DTypeError, describe, refusal
@@ -95,17 +96,19 @@ class TorchGraph:
     """The graph below an output."""
 
     def __init__(self, output: Any, end: str) -> None:
-        order = walk_order([_node_of(output)])
+        # of a leaf, its AccumulateGrad
+        root = output.grad_fn or output.view_as(output).grad_fn.next_functions[0][0]
+        order = walk_order([root])
         self.nodes = {fn: TorchNode(fn, -k) for k, fn in enumerate(order)}
         for fn, node in self.nodes.items():
             node.next_functions = tuple((self.nodes.get(to), k) for to, k in fn.next_functions)
         self.output, self.end = output, end
-        self.root, self.all = self.nodes[order[0]], [*self.nodes.values()]
+        self.root, self.all = self.nodes[root], [*self.nodes.values()]
         self.leaves = {id(fn.variable): fn for fn in self.nodes if hasattr(fn, "variable")}
 
     def place(self, x: Any) -> tuple[TorchNode, int] | None:
         """Where the gradient of a tensor arrives; None if it is not in the graph."""
-        fn = self.leaves.get(id(x)) if x.grad_fn is None else x.grad_fn
+        fn = x.grad_fn or self.leaves.get(id(x))
         return (self.nodes[fn], x.output_nr) if fn in self.nodes else None
 
     @functools.cached_property
@@ -140,11 +143,6 @@ class TorchGraph:
             return "", None, ""
         shared = whole and whole[0].seq > freed[0].seq  # what backward runs first is whole
         return "shared" if shared else "freed", freed[0], ""
-
-
-def _node_of(x: Any) -> Any:
-    """The node a tensor stands for: what made it, or the AccumulateGrad of a leaf."""
-    return x.grad_fn if x.grad_fn is not None else x.view_as(x).grad_fn.next_functions[0][0]
 
 
 def why_torch(x: Any, output: Any, frame: Any) -> Any:
@@ -331,10 +329,9 @@ class Case:
                 return told
             failed = f"(its paths cannot be run again: {told.reason})"
             return Explanation(name, grad).remark(failed, told.repair if state == "shared" else "")
-        try:
-            told = Explanation(name) if state else self._run(name, graph, place)
-        except (RuntimeError, TypeError, NotImplementedError):
-            told = Explanation(name)
+        told = Explanation(name)
+        with suppress(RuntimeError, TypeError):  # of a node that does not run alone
+            told = told if state else self._run(name, graph, place)
         if told.reason:
             return told
         if grad is None:
@@ -353,16 +350,16 @@ class Case:
         flown = None if place[0].next_functions else graph.flown
         told = traced(name, graph.start, graph.all, place, (graph.end, graph.output), flown)
         if told.total is None:
-            own = [n for n in graph.all if hasattr(n.fn, "_forward_cls")]
             counts = count_paths(graph.all, place)
-            by = [f"{n.name()} (a Function of yours)" for n in own if n.seq and counts.get(n)]
-            who = by[0] if by else f"a node below {graph.root.name()}"
+            own = [n for n in graph.all if hasattr(n.fn, "_forward_cls") and n.seq]
+            by = (f"{n.name()} (a Function of yours)" for n in own if counts.get(n))
+            who = next(by, f"a node below {graph.root.name()}")
             return because(name, "function_gave_none", who=who)
         return told
 
     def _without_grad(self, x: Any, name: str, graph: TorchGraph) -> Explanation:
         """Why there is no ``.grad`` though the output depends on the tensor."""
-        made, end = title(x.grad_fn) if x.grad_fn is not None else "", graph.end
+        made = title(x.grad_fn) if x.grad_fn else ""
         freed = graph.state[0] == "freed"  # by a backward, for sure
         runs, returned, zeroed = map(self.code.calls, ("backward", "grad", "zero_grad"))
         limited = [c for c in runs if any(k.arg == "inputs" for k in c.keywords)]
@@ -383,11 +380,12 @@ class Case:
         ]
         key, _, lines = next(row for row in reasons if row[1])
         line = self.code.line(lines[-1]) if lines else ""
-        copied = ": .to(), .cuda(), .double() and the like make a new tensor"
-        words = {"copied": copied * made.startswith("ToCopy"), "count": graph.output.numel()}
-        words |= {"forgot": f", or {line} let its .grad go" if line else ""}
-        node = made or (graph.state[1].name() if freed else "")
-        return because(name, key, end=end, line=line, node=node, **words)
+        new = ": .to(), .cuda(), .double() and the like make a new tensor"
+        copied = new * made.startswith("ToCopy")
+        forgot = f", or {line} let its .grad go" * bool(line)
+        node, count = made or (graph.state[1].name() if freed else ""), graph.output.numel()
+        words = {"copied": copied, "forgot": forgot, "count": count}
+        return because(name, key, end=graph.end, line=line, node=node, **words)
 
     def _suspects(self, grad: Any, graph: TorchGraph, place: Any) -> Note:
         """Why a graph cannot run again, and which of its nodes are known to make such a gradient; a repair for one."""

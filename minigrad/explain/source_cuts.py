@@ -94,7 +94,7 @@ def code_of(function: Any, namespace: Mapping[str, Any]) -> Code | None:
     library = str(getattr(function, "__module__", "")).partition(".")[0] in _LIBRARIES
     if library or not body or not isinstance(body[0], ast.FunctionDef):
         return None
-    muted = next((w for d in body[0].decorator_list if (w := _muting(d))), "")
+    muted = next(filter(None, map(_muting, body[0].decorator_list)), "")
     known = {**namespace, **getattr(function, "__globals__", {})}
     names = tuple(a.arg for a in ast.walk(body[0].args) if isinstance(a, ast.arg))
     return Code(body[0].body, function.__code__.co_filename, first, known, muted, None, names)
@@ -253,15 +253,15 @@ def _names(node: ast.expr) -> Dotted:
 
 
 def _under(name: str, start: str) -> bool:
-    return name == start or name.startswith(f"{start}.")
+    return f"{name}.".startswith(f"{start}.")
 
 
-def _feeds(targets: Dotted, names: Dotted) -> bool:
+def _feeds(targets: Iterable[str], names: Dotted) -> bool:
     return any(_under(n, t) for n in names for t in targets)
 
 
 def _mentions(node: ast.expr, names: Iterable[str]) -> bool:
-    return any(_under(n, t) for n in _names(node) for t in names)
+    return _feeds(names, _names(node))
 
 
 def _closure(names: Dotted, statements: list[Statement], forward: bool) -> Dotted:

@@ -88,15 +88,13 @@ def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
     nodes, place = nodes_below(root), place_of(x._node)
     if place[0] not in nodes or (place[0] is root and place[1] != index):
         return because(name, "not_on_a_path", node=root.name())
-    told = Explanation(name, x.grad)
     with remembered_values(nodes) as complete:
         if complete and seed is not None:
             end = None if output is None else (output.name or "the output", output)
             told = traced(name, (root, index, seed), [*nodes], place, end)
         else:
-            told.kind = USE
+            told = Explanation(name, x.grad, uses(root, nodes, place), kind=USE)
             told.remark(f"({because(name, 'forgotten').reason})")
-            told.paths = uses(root, nodes, place)
     if told.total is None:
         return because(name, "gave_none", node=root.name())
     told.start, told.leaf = root, x

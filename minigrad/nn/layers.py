@@ -12,7 +12,7 @@ from .. import ops
 from ..atomic import set_all
 from ..eager.tensor import Tensor, tensor
 from ..errors import DTypeError, describe, refusal
-from ..primitives.arguments import Function, Listed, Names, dtype_of
+from ..primitives.arguments import Function, Listed, Names, as_list, dtype_of
 from ..static import static_rnn
 from . import init
 from .init import Seed
@@ -583,7 +583,7 @@ class Recurrent(Module):
         """The first states of each layer; None for zeros."""
         if state is None:
             return [None] * count
-        parts = list(state) if isinstance(state, list | tuple) else [state]
+        parts = as_list(state)
         one = (x.shape[1], self.hidden)
         wanted = (count, *one) if count > 1 else one
         if len(parts) != self.states or any(tuple(np.shape(s)) != wanted for s in parts):

@@ -126,12 +126,12 @@ def _load_npz(path: str | Path, limit: int) -> dict[str, Array]:
         if size > RATIO * there:  # packed too well, or members share their bytes
             growth = f"grows from {there} to {size} bytes"
             raise _unsound(f"{Path(path).name} {growth}: no honest arrays")
-        return {m.filename.removesuffix(".npy"): _read(whole, m.filename) for m in members}
-
-
-def _read(whole: zipfile.ZipFile, name: str) -> Array:
-    with whole.open(name) as stored:
-        return np.lib.format.read_array(stored, allow_pickle=False)
+        arrays = {}
+        for name in (m.filename for m in members):
+            with whole.open(name) as stored:
+                array = np.lib.format.read_array(stored, allow_pickle=False)
+            arrays[name.removesuffix(".npy")] = array
+        return arrays
 
 
 def _ending(path: str | Path) -> str:

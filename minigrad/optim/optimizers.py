@@ -428,7 +428,7 @@ class Optimizer(CheckedConstructors):
             what = f"clip is {describe(clip)}, no function"
             raise refusal(what, "clip=optim.clip_by_norm(1.0)", ArgumentError)
         self.clip, self.count = clip, 0
-        self._own = (*attrs, *(("weight_decay",) if self.decoupled else ()))
+        self._own = [*attrs, *["weight_decay"] * self.decoupled]
         self._defaults = {"lr": lr, "weight_decay": weight_decay, **attrs}
         check_options(self._defaults)
         self.parameters: list[Tensor] = []
@@ -454,9 +454,9 @@ class Optimizer(CheckedConstructors):
         whole = group_of(group, self._defaults, self.parameters)
         params = whole["params"]
         state = {p: [_first(kind, p) for kind in self.memory.values()] for p in params}
-        groups, parameters = [*self.param_groups, whole], [*self.parameters, *params]
-        added = {"param_groups": groups, "parameters": parameters, "state": self.state | state}
-        set_all([(self, name, value) for name, value in added.items()])
+        groups = (self, "param_groups", [*self.param_groups, whole])
+        parameters = (self, "parameters", [*self.parameters, *params])
+        set_all([groups, parameters, (self, "state", self.state | state)])
 
     @property
     def lr(self) -> Any:
