@@ -127,7 +127,7 @@ class TorchGraph:
         """What keeps it from running: ("stale", the node, its saved value), "hooked", "freed", "shared"; or ""."""
         if any(map(is_hooked, self.nodes)):
             return "hooked", None, ""
-        freed, whole = [], []
+        freed = whole = None  # the first node that is
         for fn, node in self.nodes.items():
             own = hasattr(fn, "saved_tensors")  # a Function of the user's
             for name in ["saved_tensors"] if own else saved_names(fn):
@@ -136,13 +136,14 @@ class TorchGraph:
                 except RuntimeError as error:
                     if _FREED not in str(error):
                         return "stale", node, name
-                    freed.append(node)
+                    freed = freed or node
                 else:
-                    whole += [node] if kind_of(value) == "tensor" else []
-        if not freed:
+                    if kind_of(value) == "tensor":
+                        whole = whole or node
+        if freed is None:
             return "", None, ""
-        shared = whole and whole[0].seq > freed[0].seq  # what backward runs first is whole
-        return "shared" if shared else "freed", freed[0], ""
+        shared = whole and whole.seq > freed.seq  # what backward runs first is whole
+        return "shared" if shared else "freed", freed, ""
 
 
 def why_torch(x: Any, output: Any, frame: Any) -> Any:

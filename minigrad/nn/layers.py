@@ -734,7 +734,12 @@ class MultiHeadAttention(Module):
             seen = np.tri(query.shape[1], key.shape[1], dtype=bool)
             mask = seen if mask is None else ops.logical_and(mask, seen)
         if mask is not None:
-            _check_mask(mask)
+            if dtype_of(mask).kind == "f":  # elsewhere it is added to the scores, and 0 lets look
+                raise refusal(
+                    f"a mask {describe(mask)}: true is where a place may look",
+                    "mask.astype(bool), or mask == 0 where it was to be added",
+                    DTypeError,
+                )
             scores = ops.where(mask, scores, NEVER)
         mixed = ops.swapaxes(ops.matmul(ops.softmax(scores, axis=-1), v), axis1=1, axis2=2)
         return self.out(ops.reshape(mixed, shape=(*query.shape[:2], self.width)))
@@ -743,12 +748,3 @@ class MultiHeadAttention(Module):
         """[batch, steps, width] → [batch, heads, steps, width of a head]."""
         apart = (*x.shape[:2], self.heads, self.width // self.heads)
         return ops.swapaxes(ops.reshape(x, shape=apart), axis1=1, axis2=2)
-
-
-def _check_mask(mask: Any) -> None:
-    if dtype_of(mask).kind == "f":  # elsewhere such a mask is added to the scores, and 0 lets look
-        raise refusal(
-            f"a mask {describe(mask)}: true is where a place may look",
-            "mask.astype(bool), or mask == 0 where it was to be added",
-            DTypeError,
-        )

@@ -74,29 +74,6 @@ def check_options(options: Mapping[str, Any]) -> None:
 _NAMES = {"momentum": "mu", "nesterov": "use_nesterov"}
 
 
-def group_of(
-    group: Mapping[str, Any], defaults: Mapping[str, Any], trained: list[Tensor]
-) -> dict[str, Any]:
-    """A group of parameters with all its options.  Errors: `GradError` for what is no group, or trained already."""
-    advice = '[{"params": model.body}, {"params": model.head, "lr": 0.1}]'
-    if not isinstance(group, Mapping) or "params" not in group:
-        what = f"a group of parameters is a dictionary with 'params', not {describe(group)}"
-        raise refusal(what, advice, GradError)
-    options = {_NAMES.get(name, name): value for name, value in group.items() if name != "params"}
-    for name in options:
-        if name not in defaults:
-            known = [n for n in ("momentum", "nesterov", *defaults) if _NAMES.get(n, n) in defaults]
-            what = f"a group of parameters has no {name!r}{did_you_mean(name, known)}"
-            raise refusal(what, f"an option that all groups have: {advice}", ArgumentError)
-    params = leaves(group["params"])
-    if twice := [p for p in params if any(p is q for q in trained)]:
-        what = f"{twice[0].name or describe(twice[0])} stands in two groups of parameters"
-        raise refusal(what, "each parameter in one group", GradError)
-    whole = {"params": params, **defaults, **options}
-    check_options(whole)
-    return whole
-
-
 def leaves(parameters: Any) -> list[Tensor]:
     """The Tensors of a module or a list; none for None.  Errors: `GradError`."""
     if parameters is None:
@@ -450,9 +427,29 @@ class Optimizer(CheckedConstructors):
         >>> optimizer.step()
         >>> v.item(), w.item()
         (0.9, 0.5)
+
+        Errors: `GradError` for what is no group, or trained already.
         """
-        whole = group_of(group, self._defaults, self.parameters)
-        params = whole["params"]
+        advice, defaults = (
+            '[{"params": model.body}, {"params": model.head, "lr": 0.1}]',
+            self._defaults,
+        )
+        if not isinstance(group, Mapping) or "params" not in group:
+            what = f"a group of parameters is a dictionary with 'params', not {describe(group)}"
+            raise refusal(what, advice, GradError)
+        options = {_NAMES.get(name, name): v for name, v in group.items() if name != "params"}
+        for name in options:
+            if name not in defaults:
+                names = ("momentum", "nesterov", *defaults)
+                known = [n for n in names if _NAMES.get(n, n) in defaults]
+                what = f"a group of parameters has no {name!r}{did_you_mean(name, known)}"
+                raise refusal(what, f"an option that all groups have: {advice}", ArgumentError)
+        params = leaves(group["params"])
+        if twice := [p for p in params if any(p is q for q in self.parameters)]:
+            what = f"{twice[0].name or describe(twice[0])} stands in two groups of parameters"
+            raise refusal(what, "each parameter in one group", GradError)
+        whole = {"params": params, **defaults, **options}
+        check_options(whole)
         state = {p: [_first(kind, p) for kind in self.memory.values()] for p in params}
         groups = (self, "param_groups", [*self.param_groups, whole])
         parameters = (self, "parameters", [*self.parameters, *params])
