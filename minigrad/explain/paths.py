@@ -25,10 +25,7 @@ TABLES = read_tables(Path(__file__).with_name("reasons.ini"))
 
 
 class Shown:
-    """Something that notebooks and the prompt show as its text."""
-
-    def __repr__(self) -> str:
-        return str(self)
+    """Something that notebooks show as its text."""
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         return {"text/plain": str(self)}
@@ -70,7 +67,7 @@ class Explanation(Shown):
         """The remarks below the paths."""
         return "\n".join(f"  {text}" for text in self.remarks)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         count = self.count or len(self.paths)
         each = " of it, a path to each" * (self.kind == USE)
         ways = f", from {count} {self.kind}{'s' * (count > 1)}{each}:" * bool(self.paths)
@@ -97,7 +94,7 @@ class Explanation(Shown):
 class Explanations(Shown, list[Any]):
     """One explanation after the other; what is said of how they were found is said once."""
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         told = "\n".join(map(str, self))
         before, how, behind = told.partition(TABLES["forgotten"]["reason"])
         return before + how + "\n".join(s for s in behind.split("\n") if how not in s)
@@ -180,9 +177,8 @@ def traced(
     told = Explanation(name, total)
     told.remark(*(before if before[0] else trouble(steps, counts, place, total)))
     if counts[root] <= MOST_PATHS and counts[root] * len(nodes) <= MOST_PULLS:
-        trails = followed(start, place, counts)
-        shares = [g for _, g in trails]
-        told.paths = list(zip(labels([t for t, _ in trails]), shares, strict=True))
+        shares = followed(start, place, counts)
+        told.paths = list(zip(labels([*shares]), shares.values(), strict=True))
     else:
         told.paths = [(way(root, n, k), as_array(g)) for n, k, g in parts[:MOST_PATHS]]
         told.kind, told.count = USE, len(parts)
@@ -206,9 +202,9 @@ def count_paths(nodes: Iterable[Any], place: Any) -> dict[Any, int]:
     return found
 
 
-def followed(start: Start, place: Any, counts: dict[Any, int]) -> list[tuple[Trail, Any]]:
+def followed(start: Start, place: Any, counts: dict[Any, int]) -> dict[Trail, Any]:
     """What each path from a start to the place brings; newest nodes first."""
-    done: list[tuple[Trail, Any]] = []
+    done: dict[Trail, Any] = {}
     waiting: list[tuple[Any, int, Any, Trail]] = [(*start, ())]
     with np.errstate(all="ignore"):  # what is wrong is told, not warned of
         while waiting:
@@ -220,7 +216,7 @@ def followed(start: Start, place: Any, counts: dict[Any, int]) -> list[tuple[Tra
                 if p is None:
                     continue
                 if edge == place:
-                    done.append((here, np.array(as_array(p))))
+                    done[here] = np.array(as_array(p))
                 elif counts.get(edge[0]):
                     further.append((edge[0], edge[1], p, here))
             waiting += sorted(further, key=lambda step: step[0].seq)
@@ -427,8 +423,8 @@ def difference(name: str, grad: Any, total: Any, hook: str) -> Note:
     a, b = as_array(grad), as_array(total)
     size, scale, added = size_of(a), size_of(b), TABLES["ways"]["added up"]
 
-    def near(rest: Any, size: float) -> bool:
-        return bool(abs(rest).max(initial=0) <= _NEAR * max(size, 1e-30))
+    def near(rest: Any, size: float) -> Any:
+        return abs(rest).max(initial=0) <= _NEAR * max(size, 1e-30)
 
     if a.shape != b.shape or not np.isfinite([size, scale]).all() or near(a - b, scale):
         return "", ""

@@ -332,7 +332,8 @@ class Case:
             return Explanation(name, grad).remark(failed, told.repair if state == "shared" else "")
         told = Explanation(name)
         with suppress(RuntimeError, TypeError):  # of a node that does not run alone
-            told = told if state else self._run(name, graph, place)
+            if not state:
+                told = self._run(name, graph, place)
         if told.reason:
             return told
         if grad is None:

@@ -55,21 +55,22 @@ class Code(NamedTuple):
         """The user's line of a node."""
         return source_line(self.filename, self.first_line + node.lineno - 1)
 
-    def walk(self) -> list[Any]:
-        """All nodes, of functions in the code, too."""
-        return [n for s in self.body for n in ast.walk(s)]
+    def walk(self, kind: type) -> list[Any]:
+        """All nodes of a kind, of functions in the code, too."""
+        return [n for s in self.body for n in ast.walk(s) if isinstance(n, kind)]
 
     def calls(self, name: str) -> list[ast.Call]:
         """The calls of a method or function of this name; those that ran, if any did."""
-        calls = [n for n in self.walk() if isinstance(n, ast.Call) and _last(n.func) == name]
+        calls = [n for n in self.walk(ast.Call) if _last(n.func) == name]
         ran = [c for c in calls if self.last_line is None or c.lineno <= self.last_line]
         return ran or calls
 
     def assignments(self, target: str) -> list[ast.Assign]:
         """Those to a name, or to an attribute of that name."""
-        found = [n for n in self.walk() if isinstance(n, ast.Assign)]
         return [
-            n for n in found if target in [w for t in n.targets for w in (ast.unparse(t), _last(t))]
+            n
+            for n in self.walk(ast.Assign)
+            if target in [w for t in n.targets for w in (ast.unparse(t), _last(t))]
         ]
 
     def assigned(self, name: str) -> list[Statement]:

@@ -625,8 +625,7 @@ class RNN(Recurrent):
 
     def step(self, fed: Any, *states: Any) -> Listed:
         """The next state."""
-        (h,) = states
-        return [ops.tanh(ops.linear(h, self.weight_h, fed))]
+        return [ops.tanh(ops.linear(states[0], self.weight_h, fed))]
 
 
 class LSTM(Recurrent):

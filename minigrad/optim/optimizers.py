@@ -184,12 +184,8 @@ def cosine(rate: float, steps: int, end: float = 0.0) -> Rate:
     [0.1, 0.05, 0.0, 0.0]
     """
     check_numbers(rate=rate, steps=steps)
-
-    def schedule(count: Any) -> Any:
-        way = ops.minimum(count / steps, 1.0)
-        return end + (rate - end) * 0.5 * (1.0 + ops.cos(pi * way))
-
-    return schedule
+    half = (rate - end) * 0.5
+    return lambda count: end + half * (1.0 + ops.cos(pi * ops.minimum(count / steps, 1.0)))
 
 
 def warmup(rate: Rate, steps: int) -> Rate:
