@@ -349,7 +349,7 @@ def forward_trouble(name: str, output: Any, nodes: Iterable[Any]) -> Note:
         words, _, inputs = TABLES["breaks"].get(stem(node), "").partition(" in ")
         facts = _facts({k: v for k, v in saved_of(node).items() if k in inputs.split()})
         if any(f"are {word}" in facts for word in words.split()):
-            return f"{begin} at {node.name()} ({facts})", advice(node)
+            return f"{begin} at {node.name()}{facts}", advice(node)
     return f"{begin}, or its data hold such numbers", TABLES["ways"]["data"]
 
 
@@ -358,17 +358,15 @@ def _origin(begin: str, node: Any, key: str) -> Note:
     inputs = node.slots if hasattr(node, "slots") else getattr(node.primitive, "differentiable", ())
     to = dict(zip(inputs, node.next_functions, strict=False)).get(key, (node, 0))[0]
     if to is not None and to.next_functions:
-        facts = _facts(saved_of(to))
-        return f"{begin} at {to.name()}" + (f" ({facts})" if facts else ""), advice(to)
+        return f"{begin} at {to.name()}{_facts(saved_of(to))}", advice(to)
     facts = _facts({key: saved_of(node)[key]})
-    return f"{begin}, in the data that {node.name()} reads ({facts})", TABLES["ways"]["data"]
+    return f"{begin}, in the data that {node.name()} reads{facts}", TABLES["ways"]["data"]
 
 
 def _told(begin: str, step: Flow) -> Note:
-    facts = _facts(saved_of(step.node))
     gave = "zeros" if step.gave == 0 else f"{step.gave:g}"
     text = f"{begin} by {_where(step)}, which got {step.came:.3g} and gave {gave}"
-    return text + (f" ({facts})" if facts else ""), advice(step.node)
+    return f"{text}{_facts(saved_of(step.node))}", advice(step.node)
 
 
 def _where(step: Flow) -> str:
@@ -377,7 +375,7 @@ def _where(step: Flow) -> str:
 
 
 def _facts(saved: Mapping[str, Any]) -> str:
-    """What is remarkable in saved values: zeros, negative and large numbers, NaN."""
+    """What is remarkable in saved values, in brackets: zeros, negative and large numbers, NaN."""
     facts = []
     for name, value in saved.items():
         array = as_array(value)
@@ -393,7 +391,7 @@ def _facts(saved: Mapping[str, Any]) -> str:
                 }  # fmt: skip
         told += [f"{v.sum()} of {array.size} are {k}" for k, v in counts.items() if v.any()]
         facts.append(f"saved {name}: {', '.join(told)}")
-    return "; ".join(facts)
+    return f" ({'; '.join(facts)})" * bool(facts)
 
 
 def saved_of(node: Any) -> Mapping[str, Any]:
@@ -415,7 +413,7 @@ def advice(node: Any, kinds: Iterable[str] = ("not finite", "zero")) -> str:
     return next((row for k in kinds if (row := TABLES[k].get(stem(node), ""))), "")
 
 
-def difference(name: str, grad: Any, total: Any, hook: str) -> Note:
+def difference(grad: Any, total: Any, hook: str) -> Note:
     """Why ``.grad`` is not the gradient of this output, as far as the numbers tell, and a repair.
 
     ``hook``: where one is, if any.

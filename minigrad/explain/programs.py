@@ -43,7 +43,7 @@ def explain(variable: Variable, scope: Any = None) -> Explanation:
     """
     block, name = variable.block, variable.name
     program = block.program
-    calls = [c for c in program.backward_calls if c.block == block.idx or block.idx == 0]
+    calls = [c for c in program.backward_calls if block.idx in (c.block, 0)]
     ran = getattr(getattr(scope, "record", None), "program", None)
     if scope is not None and ran is not program:
         what = f"{name} is explained from the Scope of a run of its program, not from {describe(scope)}"

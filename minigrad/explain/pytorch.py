@@ -199,8 +199,9 @@ class Case:
         if not output.requires_grad:
             end = self.name(output) or "the output"
             told = self._without_graph(output, end)
-            words = {"end": end, "reason": told.reason, "repair": told.repair}
-            return because(name, "end_without_graph", **words)
+            return because(
+                name, "end_without_graph", end=end, reason=told.reason, repair=told.repair
+            )
         graph = self.graph(output)
         if place := graph.place(x):
             return self._on_path(x, name, graph, place)
@@ -263,9 +264,9 @@ class Case:
     def _late(self, end: str) -> str:
         """The line that set requires_grad, if that was only after an output had been computed."""
         asked = self._asked(True)
-        made = [n.lineno for n in self.code.assignments(end)]
-        after = [n for n in asked if made and n.lineno > max(made)]
-        return self.code.line(after[0]) if after and len(after) == len(asked) else ""
+        made = max((n.lineno for n in self.code.assignments(end)), default=float("inf"))
+        late = asked and all(n.lineno > made for n in asked)
+        return self.code.line(asked[0]) if late else ""
 
     def _asked(self, wanted: bool) -> list[Any]:
         """Where the caller's code sets requires_grad so; a call without an argument asks for it."""
@@ -344,7 +345,7 @@ class Case:
             told = Explanation(name, grad, uses(graph.root, graph.all, place), kind=USE)
             told.remark(*self._suspects(grad, graph, place))
         else:
-            told.remark(*difference(name, grad, told.total, self._hook(x, name, graph)))
+            told.remark(*difference(grad, told.total, self._hook(x, name, graph)))
         return told.remark(self._not_updated(x))
 
     def _run(self, name: str, graph: TorchGraph, place: Any) -> Explanation:
@@ -385,9 +386,9 @@ class Case:
         new = ": .to(), .cuda(), .double() and the like make a new tensor"
         copied = new * made.startswith("ToCopy")
         forgot = f", or {line} let its .grad go" * bool(line)
-        node, count = made or (graph.state[1].name() if freed else ""), graph.output.numel()
-        words = {"copied": copied, "forgot": forgot, "count": count}
-        return because(name, key, end=graph.end, line=line, node=node, **words)
+        node = made or (graph.state[1].name() if freed else "")
+        words = {"end": graph.end, "line": line, "node": node, "copied": copied, "forgot": forgot}
+        return because(name, key, count=graph.output.numel(), **words)
 
     def _suspects(self, grad: Any, graph: TorchGraph, place: Any) -> Note:
         """Why a graph cannot run again, and which of its nodes are known to make such a gradient; a repair for one."""

@@ -98,18 +98,15 @@ def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
     if told.total is None:
         return because(name, "gave_none", node=root.name())
     told.start, told.leaf = root, x
-    if told.kind != USE or complete:
-        told.total = wrap(np.asarray(told.total))
-        _compare(told, x, output is None, any(n.hooks is not None for n in nodes))
+    if told.kind == USE and not complete:
+        return told
+    told.total = wrap(np.asarray(told.total))
+    if x.grad is not None:
+        hook = "of yours" * any(n.hooks is not None for n in nodes)
+        note, repair = difference(x.grad, told.total, hook)
+        return told.remark(note, told.repair or repair)
+    if not x.is_leaf:
+        told.remark(f"({because(name, 'no_leaf').reason})")
+    elif output is None:
+        told.remark(f"({because(name, 'not_kept').reason})")
     return told
-
-
-def _compare(told: Explanation, x: Tensor, ran: bool, hooked: bool) -> None:
-    """A note where ``.grad`` does not hold this gradient."""
-    if x.grad is None and not x.is_leaf:
-        told.remark(f"({because(told.name, 'no_leaf').reason})")
-    elif x.grad is None and ran:
-        told.remark(f"({because(told.name, 'not_kept').reason})")
-    elif x.grad is not None:
-        note, repair = difference(told.name, x.grad, told.total, "of yours" * hooked)
-        told.remark(note, told.repair or repair)

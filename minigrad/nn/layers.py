@@ -67,8 +67,7 @@ class FunctionLayer(Module):
 class Filters(Module):
     """What both convolutions share: ``weight``, filters over some channels each, and a bias for each filter."""
 
-    function: ClassVar[Function]
-    options: Names = ("stride", "padding", "dilation", "groups")
+    function: ClassVar[Any]
     transposed = False
 
     def __init__(
@@ -106,8 +105,9 @@ class Filters(Module):
 
     def forward(self, x: Any) -> Any:
         """[batch, filters, height, width]; the last two as stride and padding say."""
-        options = {name: getattr(self, name) for name in self.options}
-        return type(self).function(x, self.weight, self.bias, **options)
+        function = type(self).function
+        options = {name: getattr(self, name) for name in function.primitive.attrs}
+        return function(x, self.weight, self.bias, **options)
 
 
 class Conv2d(Filters):
@@ -132,7 +132,6 @@ class ConvTranspose2d(Filters):
 
     transposed = True
     function = ops.conv_transpose2d
-    options = (*Filters.options, "output_padding")
 
     def __init__(
         self,

@@ -84,17 +84,17 @@ def leaves(parameters: Any) -> list[Tensor]:
         what = f"parameters are Tensors or a module, not {describe(parameters)}"
         advice = "a list of Tensors" if isinstance(values, Tensor) else _repair(parameters)
         raise refusal(what, advice, GradError)
-    tensors: dict[int, Tensor] = {}
+    tensors: dict[Tensor, None] = {}
     for p in values.items() if isinstance(values, Mapping) else values:
         if not isinstance(p, Tensor) or not p.is_leaf or not p.requires_grad:
             what = f"a parameter is a leaf Tensor that requires grad, not {describe(p)}"
             raise refusal(what, _repair(p), GradError)
-        tensors[id(p)] = p
+        tensors[p] = None
     if not tensors:
         advice = "a module with layers as attributes; frozen ones thaw by model.requires_grad_()"
         advice = advice if whole else "a module, or a list; a generator gives its values once"
         raise refusal("there are no parameters to train: the list is empty", advice, GradError)
-    return list(tensors.values())
+    return list(tensors)
 
 
 def _repair(p: Any) -> str:
@@ -441,7 +441,7 @@ class Optimizer(CheckedConstructors):
                 what = f"a group of parameters has no {name!r}{did_you_mean(name, known)}"
                 raise refusal(what, f"an option that all groups have: {advice}", ArgumentError)
         params = leaves(group["params"])
-        if twice := [p for p in params if any(p is q for q in self.parameters)]:
+        if twice := [p for p in params if p in self.state]:
             what = f"{twice[0].name or describe(twice[0])} stands in two groups of parameters"
             raise refusal(what, "each parameter in one group", GradError)
         whole = {"params": params, **defaults, **options}
