@@ -167,7 +167,7 @@ def call_error(
     known = [p.partition("=")[0].lstrip("*") for p in parameters if p[:2] != "**"]
     most = known.index("") if "" in known else len(known)  # what stands behind a * has a name
     advice = TABLES["too few values"].get(name, "") if missing or count else ""
-    if unknown is not None and unknown in known:
+    if unknown in known:
         what, advice = f"got {unknown!r} twice, by position and by name", ""
     elif unknown is not None:
         close = meant(unknown, known)

@@ -145,7 +145,7 @@ class Flow(NamedTuple):
     to: Any
     came: float
     gave: float
-    ends: bool = False  # whether nothing follows: a leaf
+    ends: bool  # whether nothing follows: a leaf
 
 
 def traced(

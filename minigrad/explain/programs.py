@@ -111,7 +111,7 @@ def _tell_numbers(told: Explanation, block: Block, call: BackwardCall, scope: An
                 gave = size_of(step.values[n])
                 flows.append(Flow(node, k, (n, 0), max(came), gave, n not in read))
     told.total = values[told.gradient]
-    counts = dict.fromkeys(on_path - {told.gradient}, 1)
+    counts = dict.fromkeys(on_path, 1)
     alarms = [forward_trouble(target, values[target], forward) for target in call.targets]
     alarms = [alarm for alarm in alarms if alarm[0]]
     told.remark(*(alarms or [trouble(flows, counts, (told.gradient, 0), told.total)])[-1])
@@ -166,7 +166,12 @@ def _cuts(block: Block, variable: Variable, call: BackwardCall) -> list[str]:
     seen, waiting = {variable.name}, [variable.name]
     for name in waiting:
         if name in call.targets:
-            return [_not_asked(variable)]
+            if variable.persistable:
+                return ["nobody asked for it: it is not in parameter_list, or not trainable"]
+            return [
+                "nobody asked for it, and nothing that was asked for lies behind it: "
+                "set stop_gradient = False before append_backward, or call static.gradients"
+            ]
         if not readers[name]:
             cuts.append(f"dead branch: no operator before the loss reads {name}")
         for k in readers[name]:
@@ -200,12 +205,3 @@ def _through(
     if has_blocks(op.type) and not cuts and not through:
         cuts = [f"no result of #{k} {op.type} depends on {name} by way of gradients"]
     return cuts, through
-
-
-def _not_asked(variable: Variable) -> str:
-    if variable.persistable:
-        return "nobody asked for it: it is not in parameter_list, or not trainable"
-    return (
-        "nobody asked for it, and nothing that was asked for lies behind it: "
-        "set stop_gradient = False before append_backward, or call static.gradients"
-    )

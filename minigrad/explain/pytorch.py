@@ -241,8 +241,8 @@ class Case:
         """Why a tensor does not require a gradient."""
         if x.is_inference():
             return because(name, "inference_mode")
-        held = [p for m in self.modules.values() for p in m.parameters()]
-        if type(x).__name__ == "Parameter" or any(x is p for p in held):
+        held = any(x is p for m in self.modules.values() for p in m.parameters())
+        if held or type(x).__name__ == "Parameter":
             line = "".join(f" ({self.code.line(n)})" for n in self._asked(False)[:1])
             return because(name, "frozen", line=line)
         for other, t in self.tensors.items():
@@ -366,8 +366,8 @@ class Case:
         freed = graph.state[0] == "freed"  # by a backward, for sure
         runs, returned, zeroed = map(self.code.calls, ("backward", "grad", "zero_grad"))
         limited = [c for c in runs if any(k.arg == "inputs" for k in c.keywords)]
-        subjects = [self.tensors.get(ast.unparse(c.func).removesuffix(".backward")) for c in runs]
-        elsewhere = all(t is not None and t is not graph.output for t in subjects)
+        subjects = [ast.unparse(c.func).removesuffix(".backward") for c in runs]
+        elsewhere = all(self.tensors.get(s, graph.output) is not graph.output for s in subjects)
         ran = any(fn.variable.grad is not None for fn in graph.leaves.values())
         reasons = [
             ("no_leaf_of_torch", made, []),
@@ -409,10 +409,10 @@ class Case:
 
     def _hook(self, x: Any, name: str, graph: TorchGraph) -> str:
         """Where a hook is that may have changed a gradient."""
-        if getattr(x, "_backward_hooks", None) or getattr(x, "_post_accumulate_grad_hooks", None):
+        if x._backward_hooks or getattr(x, "_post_accumulate_grad_hooks", None):
             return f"on {name}"
         for n, t in self.tensors.items():
-            if getattr(t, "_backward_hooks", None) and t.grad_fn in graph.nodes:
+            if t._backward_hooks and t.grad_fn in graph.nodes:
                 return f"on {n}"
         of_module = any(n.name().startswith("BackwardHookFunction") for n in graph.all)
         return "of a module (register_full_backward_hook)" if of_module else ""

@@ -70,7 +70,7 @@ def _parts(x: Any) -> list[Any]:
 
 
 def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
-    if output is not None and not isinstance(output, Tensor):
+    if not isinstance(output, Tensor | None):
         what = f"the output to explain {name} from is a Tensor, not {describe(output)}"
         raise refusal(what, "mg.why(x, y)", DTypeError)
     if x._node is None:

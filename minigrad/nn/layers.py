@@ -506,7 +506,7 @@ class BatchNorm(Module):
         set_all(changes)
 
     def _statistics(self, x: Any) -> Iterator[tuple[Any, Any]]:
-        axes = tuple(k for k in range(len(x.shape)) if k != 1)
+        axes = (0, *range(2, len(x.shape)))
         yield self.running_mean, ops.mean(x, axis=axes)
         yield self.running_var, ops.var(x, axis=axes, correction=1)
 
