@@ -277,8 +277,12 @@ def labels(trails: list[Trail]) -> list[Names]:
 
 def uses(root: Any, nodes: Iterable[Any], place: Any) -> Paths:
     """The ends of the paths to a place, without what they give."""
-    slots = [(n, k, to) for n in nodes for k, to in enumerate(n.next_functions)]
-    return [(way(root, n, k), None) for n, k, to in slots if to == place]
+    return [
+        (way(root, n, k), None)
+        for n in nodes
+        for k, to in enumerate(n.next_functions)
+        if to == place
+    ]
 
 
 def way(root: Any, node: Any, slot: int) -> Names:

@@ -23,10 +23,10 @@ def nodes_below(*roots: Node) -> dict[Node, None]:
     found = dict.fromkeys(roots)
     queue = list(found)
     for node in queue:
-        edges = node.next_functions
-        further = {to: None for to, _ in edges if to is not None and to not in found}
-        found |= further
-        queue += further
+        for to, _ in node.next_functions:
+            if to is not None and to not in found:
+                found[to] = None
+                queue.append(to)
     return found
 
 
@@ -48,8 +48,8 @@ def remembered_values(nodes: Collection[Node], replay: bool = False) -> Iterator
     changes: list[tuple[Any, str, Any]] = [(n, "freed", False) for n in nodes]
     if replay:
         changes += [(n, "replayed", True) for n in nodes if isinstance(n, FunctionNode)]
-    saved = [(n, slot) for n in nodes for slot in n.saved_slots]  # hooks may have packed it
-    changes += [(n, slot, unpack(getattr(n, slot))) for n, slot in saved]
+    for node in (n for n in nodes if n.hooks is not None):  # their saved values may be packed
+        changes += [(node, slot, unpack(getattr(node, slot))) for slot in node.saved_slots]
     before = [(at, name, getattr(at, name)) for at, name, _ in changes]
     try:
         set_all(changes)
