@@ -324,13 +324,13 @@ def trouble(steps: list[Flow], counts: Mapping[Any, int], place: Any, total: Any
         same = any(s.gave for s in last)
         reason = "what its paths bring cancels out" if same else "backward started with zeros"
         return f"every number of it is 0: {reason}", ""
-    largest = max([s.came for s in on_path[:1]] + [s.gave for s in steps if s.ends])
+    start = on_path[0].came if on_path else size
+    largest = max([start] + [s.gave for s in steps if s.ends])
     if size < SHRUNK * largest and all(s.gave > _SINGLE * s.came for s in last):
         faded = next((s for s in on_path if 0 < s.gave < SHRUNK * largest), last[-1])
         text = f"it vanishes: {size:.1e}, where others are {largest:.1e}; too small from"
         weakest = min(on_path, key=lambda s: s.gave / s.came if s.came and s.gave else 1.0)
         return f"{text} {_where(faded)} on", advice(weakest.node) or TABLES["ways"]["vanishes"]
-    start = on_path[0].came if on_path else size
     if size > GROWN * max(start, 1e-30):
         grown = next(s for s in on_path if s.gave > GROWN * start)
         text = f"it explodes: {size:.1e}, from {start:.1e} at the start; beyond 1e6 of that from"

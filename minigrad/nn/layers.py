@@ -585,7 +585,7 @@ class Recurrent(Module):
         parts = as_list(state)
         one = (x.shape[1], self.hidden)
         wanted = (count, *one) if count > 1 else one
-        if len(parts) != self.states or any(tuple(np.shape(s)) != wanted for s in parts):
+        if len(parts) != self.states or any(np.shape(s) != wanted for s in parts):
             shown = ", ".join(map(describe, parts))
             raise refusal(
                 f"the state of this {type(self).__name__} is {self.states} × {list(wanted)}, not {shown}",

@@ -116,7 +116,8 @@ def load(path: str | Path, limit: int = LIMIT) -> dict[str, Array]:
 def _load_npz(path: str | Path, limit: int) -> dict[str, Array]:
     with zipfile.ZipFile(path) as whole:
         members = whole.infolist()
-        for name, times in Counter(m.filename for m in members).items():
+        names = Counter(m.filename for m in members)
+        for name, times in names.items():
             if times > 1 or not name.endswith(".npy"):
                 what = f"{Path(path).name} holds {name!r}"
                 raise _unsound(f"{what}: a state holds each array once, as .npy")
@@ -127,7 +128,7 @@ def _load_npz(path: str | Path, limit: int) -> dict[str, Array]:
             growth = f"grows from {there} to {size} bytes"
             raise _unsound(f"{Path(path).name} {growth}: no honest arrays")
         arrays = {}
-        for name in (m.filename for m in members):
+        for name in names:
             with whole.open(name) as stored:
                 array = np.lib.format.read_array(stored, allow_pickle=False)
             arrays[name.removesuffix(".npy")] = array

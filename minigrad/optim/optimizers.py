@@ -407,9 +407,9 @@ class Optimizer(CheckedConstructors):
         self.parameters: list[Tensor] = []
         self.param_groups: list[dict[str, Any]] = []
         self.state: dict[Tensor, list[Array]] = {}  # what is remembered, slot by slot
-        listed = parameters if isinstance(parameters, list | tuple) else []
-        is_grouped = any(isinstance(group, dict) for group in listed)
-        for group in parameters if is_grouped else [{"params": parameters}]:
+        listed = isinstance(parameters, list | tuple)
+        grouped = listed and any(isinstance(group, dict) for group in parameters)
+        for group in parameters if grouped else [{"params": parameters}]:
             self.add_param_group(group)
 
     def add_param_group(self, group: Mapping[str, Any]) -> None:
