@@ -73,7 +73,7 @@ def _axes(shapes: list[tuple[int, ...]]) -> str:
 def _matmul(shapes: list[tuple[int, ...]]) -> str:
     if len(shapes) < 2 or not shapes[0] or not shapes[1]:
         return "a matrix product needs at least one axis on each side; a number scales with *"
-    x, y = shapes[0], shapes[1]
+    x, y = shapes[:2]
     if len(x) > 2 and len(y) == 2 and prod(x[1:]) == y[0]:
         return f"all {y[0]} numbers of an example in one row: x.flatten(start=1), nn.Flatten()"
     return (
@@ -95,7 +95,7 @@ _BY_SHAPES: dict[str, Callable[..., str]] = {
 
 
 #: modules of Python through which a user's call may come: their lines are not the user's
-_PASSED_THROUGH = frozenset({"contextlib", "copy", "functools"})
+_PASSED_THROUGH = {"contextlib", "copy", "functools"}
 _CANDIDATES = 200  #: names that are compared with an unknown one
 _COMPARED = 60  #: the letters that are compared of each
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -155,7 +155,7 @@ def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.4) -> str:
     >>> did_you_mean("w2", ["w1", "b1"])
     "; did you mean 'w1'? Known: 'w1', 'b1'"
     """
-    names, wanted = [str(k) for k in known], str(name)[:_COMPARED]
+    names, wanted = [*map(str, known)], str(name)[:_COMPARED]
     near = {n[:_COMPARED]: n for n in names}
     if len(near) > _CANDIDATES:  # comparing letter by letter is slow: only those with its letters
         letters = set(wanted)
@@ -198,11 +198,8 @@ def code_line(code: CodeType | None, instruction: int) -> str:
     """The line of an instruction of a code object: how a node remembers where it was made."""
     if code is None:
         return "an unknown line"
-    line = None
-    for start, end, number in code.co_lines():
-        if start <= instruction < end and number is not None:
-            line = number
-    return source_line(code.co_filename, line or code.co_firstlineno)
+    lines = [n for start, end, n in code.co_lines() if n and start <= instruction < end]
+    return source_line(code.co_filename, [code.co_firstlineno, *lines][-1])
 
 
 def describe(value: Any) -> str:

@@ -41,7 +41,12 @@ def checked(function: F) -> F:
                 raise error from None
             if _is_of_user(cause):
                 raise
-            raise _refused(title, function, args, keywords, cause) from cause
+            # a value is of the wrong kind, and only Python or NumPy say so
+            every = inspect.signature(function).parameters
+            kinds = {n: p.annotation for n, p in every.items() if n not in ("self", "cls")}
+            typed = [f"{n}: {kind}" if isinstance(kind, str) else n for n, kind in kinds.items()]
+            usual, values = f"{title}({', '.join(typed)})", args[len(kinds) < len(every) :]
+            raise op_error(title, kinds, values, keywords, cause, usual) from cause
 
     call.is_checked = True  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
@@ -96,21 +101,6 @@ def _is_of_user(cause: Exception) -> bool:
     return False
 
 
-def _refused(
-    title: str,
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
-    keywords: dict[str, Any],
-    cause: Exception,
-) -> Exception:
-    """What to raise where the values of a call are of the wrong kind, and only Python or NumPy say so."""
-    every = inspect.signature(function).parameters
-    kinds = {n: p.annotation for n, p in every.items() if n not in ("self", "cls")}
-    typed = [f"{n}: {kind}" if isinstance(kind, str) else n for n, kind in kinds.items()]
-    declared = f"{title}({', '.join(typed)})"
-    return op_error(title, kinds, args[len(kinds) < len(every) :], keywords, cause, declared)
-
-
 class CheckedConstructors:
     """A base whose subclasses say the same of their constructors."""
 
@@ -134,13 +124,13 @@ def misfit(
         parameters, count = parameters[1:], count - 1
     places = [p.name for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
     names, filled = [p.name for p in parameters], {*places[:count], *keywords}
-    unknown = [k for k in keywords if k not in names or k in places[:count]]
-    absent = [p.name for p in parameters if p.name not in filled and p.default is p.empty]
+    unknown = next((k for k in keywords if k not in names or k in places[:count]), None)
+    needed = [p.name for p in parameters if p.default is p.empty and count <= len(places)]
+    missing = next((name for name in needed if name not in filled), "")
     shown = [_shown(p) for p in parameters]
     if len(places) < len(parameters) and not any("*" in text for text in shown):
         shown.insert(len(places), "*")
-    missing = absent[0] if absent and count <= len(places) else ""
-    return call_error(title, shown, count, unknown[0] if unknown else None, missing)
+    return call_error(title, shown, count, unknown, missing)
 
 
 def _title(function: Any, call: Any, args: tuple[Any, ...]) -> str:
@@ -177,7 +167,7 @@ def call_error(
     known = [p.partition("=")[0].lstrip("*") for p in parameters if p[:2] != "**"]
     most = known.index("") if "" in known else len(known)  # what stands behind a * has a name
     advice = TABLES["too few values"].get(name, "") if missing or count else ""
-    if unknown is not None and unknown in known:
+    if unknown in known:
         what, advice = f"got {unknown!r} twice, by position and by name", ""
     elif unknown is not None:
         close = meant(unknown, known)

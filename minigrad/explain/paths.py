@@ -11,28 +11,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from configparser import ConfigParser
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..errors import read_tables
+from ..primitives.arguments import Names
 from ..viz.graph.format import unwrap
+
+TABLES = read_tables(Path(__file__).with_name("reasons.ini"))
 
 
 class Shown:
-    """Something that notebooks and the prompt show as its text."""
-
-    def __repr__(self) -> str:
-        return str(self)
+    """Something that notebooks show as its text."""
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         return {"text/plain": str(self)}
 
 
 PATH, USE = "path", "use"  # what is told one by one
+Paths = list[tuple[Names, Any]]  #: the nodes of each, and what it gave
+Note = tuple[str, str]  #: what is wrong, and a repair
 
 
 @dataclass(repr=False)
@@ -44,7 +45,7 @@ class Explanation(Shown):
 
     name: str
     total: Any = None
-    paths: list[tuple[tuple[str, ...], Any]] = field(default_factory=list)
+    paths: Paths = field(default_factory=list)
     reason: str = ""
     repair: str = ""
     start: Any = field(default=None, compare=False)  # the node backward began at: what `draw` draws
@@ -66,14 +67,14 @@ class Explanation(Shown):
         """The remarks below the paths."""
         return "\n".join(f"  {text}" for text in self.remarks)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         count = self.count or len(self.paths)
-        ways = f", from {count} {self.kind}{'s' * (count > 1)}" if self.paths else ""
-        ways += " of it, a path to each" * (self.kind == USE) + ":" if ways else ""
+        each = " of it, a path to each" * (self.kind == USE)
+        ways = f", from {count} {self.kind}{'s' * (count > 1)}{each}:" * bool(self.paths)
         if self.reason:
-            gap = "" if self.reason.startswith("\n") else " "
+            gap = " " * (self.reason[0] != "\n")
             lines = [f"{self.name} has no gradient:{gap}{self.reason}"]
-            lines += [f"  it would be {short(self.total)}{ways}"] if self.paths else []
+            lines += [f"  it would be {short(self.total)}{ways}"] * bool(self.paths)
         else:
             known = [self.gradient] * bool(self.gradient)
             known += [short(self.total)] * (self.total is not None)
@@ -93,11 +94,10 @@ class Explanation(Shown):
 class Explanations(Shown, list[Any]):
     """One explanation after the other; what is said of how they were found is said once."""
 
-    def __str__(self) -> str:
-        told = "\n".join(map(str, self)).split("\n")
-        how = table()["forgotten"]["reason"]
-        first = next((k for k, line in enumerate(told) if how in line), 0)
-        return "\n".join(line for k, line in enumerate(told) if how not in line or k == first)
+    def __repr__(self) -> str:
+        told = "\n".join(map(str, self))
+        before, how, behind = told.partition(TABLES["forgotten"]["reason"])
+        return before + how + "\n".join(s for s in behind.split("\n") if how not in s)
 
 
 def as_array(value: Any) -> Any:
@@ -113,14 +113,6 @@ def short(value: Any) -> str:
     return " ".join(np.array2string(array, precision=5, separator=", ").split())  # in one line
 
 
-@cache
-def table() -> ConfigParser:
-    """The sections of ``reasons.ini``."""
-    parser = ConfigParser(delimiters=("=",), interpolation=None)
-    parser.read(Path(__file__).parent / "reasons.ini", encoding="utf-8")
-    return parser
-
-
 def because(subject: str, key: str, **words: Any) -> Explanation:
     """That there is no gradient, with the reason and the repair of that name in the table.
 
@@ -128,9 +120,9 @@ def because(subject: str, key: str, **words: Any) -> Explanation:
     n has no gradient: it holds int64 numbers, and only floating-point values have gradients
       repair: make them floating-point numbers before requires_grad_()
     """
-    row = table()[key]
-    texts = [row.get(part, "").format(name=subject, **words) for part in ("reason", "repair")]
-    return Explanation(subject, reason=texts[0], repair=texts[1])
+    words["name"] = subject
+    row: dict[str, Any] = {part: text.format(**words) for part, text in TABLES[key].items()}
+    return Explanation(subject, **row)
 
 
 MOST_PATHS = 24  #: more are not followed one by one
@@ -140,6 +132,8 @@ SHRUNK = 1e-7  #: one that shrinks below this part of the largest vanishes
 _SINGLE = 1e-3  #: what a single node may take away without being the one to blame
 _NEAR = 1e-3  #: how near two gradients of float32 must be to be the same
 
+Start = tuple[Any, int, Any]  #: a node, which of its outputs, a seed
+Came = list[tuple[Any, int, Any]]  #: by which slot of which node a gradient came
 Trail = tuple[tuple[Any, int], ...]  # the nodes and the slot by which each was left
 
 
@@ -151,12 +145,12 @@ class Flow(NamedTuple):
     to: Any
     came: float
     gave: float
-    ends: bool = False  # whether nothing follows: a leaf
+    ends: bool  # whether nothing follows: a leaf
 
 
 def traced(
     name: str,
-    start: tuple[Any, int, Any],
+    start: Start,
     nodes: list[Any],
     place: Any,
     output: tuple[str, Any] | None = None,
@@ -183,9 +177,8 @@ def traced(
     told = Explanation(name, total)
     told.remark(*(before if before[0] else trouble(steps, counts, place, total)))
     if counts[root] <= MOST_PATHS and counts[root] * len(nodes) <= MOST_PULLS:
-        trails = followed(start, place, counts)
-        shares = [g for _, g in trails]
-        told.paths = list(zip(labels([t for t, _ in trails]), shares, strict=True))
+        shares = followed(start, place, counts)
+        told.paths = list(zip(labels([*shares]), shares.values(), strict=True))
     else:
         told.paths = [(way(root, n, k), as_array(g)) for n, k, g in parts[:MOST_PATHS]]
         told.kind, told.count = USE, len(parts)
@@ -209,11 +202,9 @@ def count_paths(nodes: Iterable[Any], place: Any) -> dict[Any, int]:
     return found
 
 
-def followed(
-    start: tuple[Any, int, Any], place: Any, counts: dict[Any, int]
-) -> list[tuple[Trail, Any]]:
+def followed(start: Start, place: Any, counts: dict[Any, int]) -> dict[Trail, Any]:
     """What each path from a start to the place brings; newest nodes first."""
-    done: list[tuple[Trail, Any]] = []
+    done: dict[Trail, Any] = {}
     waiting: list[tuple[Any, int, Any, Trail]] = [(*start, ())]
     with np.errstate(all="ignore"):  # what is wrong is told, not warned of
         while waiting:
@@ -225,7 +216,7 @@ def followed(
                 if p is None:
                     continue
                 if edge == place:
-                    done.append((here, np.array(as_array(p))))
+                    done[here] = np.array(as_array(p))
                 elif counts.get(edge[0]):
                     further.append((edge[0], edge[1], p, here))
             waiting += sorted(further, key=lambda step: step[0].seq)
@@ -233,41 +224,39 @@ def followed(
 
 
 def walked(
-    start: tuple[Any, int, Any], nodes: Iterable[Any], ends: Collection[Any] = ()
-) -> Iterator[tuple[Any, int, Any, Any]]:
-    """(node, slot, gradient, what came to the node) of one backward, newest first; at ``ends`` nothing goes on."""
+    start: Start, nodes: Iterable[Any], ends: Collection[Any] = ()
+) -> Iterator[tuple[Any, Any, list[tuple[int, Any, Any]]]]:
+    """(node, what came to it, what it gave: slot, to whom, gradient) of one backward, newest first.
+
+    At ``ends`` nothing goes on.
+    """
     root, index, seed = start
     arrived: dict[Any, dict[int, Any]] = {root: {index: seed}}
     for node in sorted(nodes, key=lambda n: -n.seq):
         held = arrived.pop(node, None)
         if held is None or not node.next_functions:
             continue
-        gave = node.pull(_complete(node, held))
-        for slot, (to, gradient) in enumerate(zip(node.next_functions, gave, strict=False)):
-            if to[0] is None or gradient is None:
-                continue
-            yield node, slot, gradient, held.values()
+        gave = enumerate(zip(node.next_functions, node.pull(_complete(node, held)), strict=False))
+        parts = [(k, to, g) for k, (to, g) in gave if to[0] is not None and g is not None]
+        yield node, held.values(), parts
+        for _, to, gradient in parts:
             if to not in ends:
                 slots = arrived.setdefault(to[0], {})
                 slots[to[1]] = gradient if to[1] not in slots else slots[to[1]] + gradient
 
 
-def flows(
-    start: tuple[Any, int, Any], nodes: Iterable[Any], places: Collection[Any]
-) -> tuple[list[Flow], list[tuple[Any, int, Any]]]:
+def flows(start: Start, nodes: Iterable[Any], places: Collection[Any]) -> tuple[list[Flow], Came]:
     """One backward, nothing kept but sizes; and (node, slot, gradient) of what came to ``places``, where it ends."""
     steps: list[Flow] = []
-    parts: list[tuple[Any, int, Any]] = []
-    sizes: dict[Any, float] = {}
+    came: Came = []
     with np.errstate(all="ignore"):
-        for node, slot, gradient, held in walked(start, nodes, places):
-            if node not in sizes:
-                sizes[node] = max(map(size_of, held))
-            to = node.next_functions[slot]
-            ends = not to[0].next_functions
-            steps.append(Flow(node, slot, to, sizes[node], size_of(gradient), ends))
-            parts += [(node, slot, gradient)] * (to in places)
-    return steps, parts
+        for node, held, parts in walked(start, nodes, places):
+            largest = max(map(size_of, held))
+            for slot, to, gradient in parts:
+                ends = not to[0].next_functions
+                steps.append(Flow(node, slot, to, largest, size_of(gradient), ends))
+                came += [(node, slot, gradient)] * (to in places)
+    return steps, came
 
 
 def _complete(node: Any, held: Mapping[int, Any]) -> Any:
@@ -278,27 +267,25 @@ def _complete(node: Any, held: Mapping[int, Any]) -> Any:
     return [held.get(k, np.zeros(*spec) if spec else None) for k, spec in specs]
 
 
-def labels(trails: list[Trail]) -> list[tuple[str, ...]]:
+def labels(trails: list[Trail]) -> list[Names]:
     """The nodes of each path, with a slot at the end; with slots everywhere if that tells two paths apart."""
-    plain = [_label(t, False) for t in trails]
-    return plain if len({*plain}) == len(plain) else [_label(t, True) for t in trails]
+    full = [tuple(f"{node.name()}[{slot}]" for node, slot in t) for t in trails]
+    names = [[node.name() for node, _ in t[:-1]] for t in trails]
+    plain = [(*begin, whole[-1]) for begin, whole in zip(names, full, strict=True)]
+    return plain if len({*plain}) == len(plain) else full
 
 
-def _label(trail: Trail, every: bool) -> tuple[str, ...]:
-    last = len(trail) - 1
-    return tuple(
-        f"{node.name()}[{slot}]" if every or k == last else node.name()
-        for k, (node, slot) in enumerate(trail)
-    )
-
-
-def uses(root: Any, nodes: Iterable[Any], place: Any) -> list[tuple[tuple[str, ...], Any]]:
+def uses(root: Any, nodes: Iterable[Any], place: Any) -> Paths:
     """The ends of the paths to a place, without what they give."""
-    slots = [(n, k) for n in nodes for k, to in enumerate(n.next_functions) if to == place]
-    return [(way(root, n, k), None) for n, k in slots]
+    return [
+        (way(root, n, k), None)
+        for n in nodes
+        for k, to in enumerate(n.next_functions)
+        if to == place
+    ]
 
 
-def way(root: Any, node: Any, slot: int) -> tuple[str, ...]:
+def way(root: Any, node: Any, slot: int) -> Names:
     """The ends of the paths that come by a slot of a node."""
     last = f"{node.name()}[{slot}]"
     if node is root:
@@ -316,9 +303,7 @@ def size_of(value: Any) -> float:
     return float(np.abs(array).max()) if array.size else 0.0
 
 
-def trouble(
-    steps: list[Flow], counts: Mapping[Any, int], place: Any, total: Any
-) -> tuple[str, str]:
+def trouble(steps: list[Flow], counts: Mapping[Any, int], place: Any, total: Any) -> Note:
     """(what is wrong with a gradient and where it began, a repair); empty for a healthy one.
 
     ``counts`` holds the paths from each node to ``place``, ``total`` is the gradient that came there.
@@ -339,21 +324,21 @@ def trouble(
         same = any(s.gave for s in last)
         reason = "what its paths bring cancels out" if same else "backward started with zeros"
         return f"every number of it is 0: {reason}", ""
-    largest = max([s.came for s in on_path[:1]] + [s.gave for s in steps if s.ends])
+    start = on_path[0].came if on_path else size
+    largest = max([start] + [s.gave for s in steps if s.ends])
     if size < SHRUNK * largest and all(s.gave > _SINGLE * s.came for s in last):
         faded = next((s for s in on_path if 0 < s.gave < SHRUNK * largest), last[-1])
         text = f"it vanishes: {size:.1e}, where others are {largest:.1e}; too small from"
         weakest = min(on_path, key=lambda s: s.gave / s.came if s.came and s.gave else 1.0)
-        return f"{text} {_where(faded)} on", advice(weakest.node) or table()["ways"]["vanishes"]
-    start = on_path[0].came if on_path else size
+        return f"{text} {_where(faded)} on", advice(weakest.node) or TABLES["ways"]["vanishes"]
     if size > GROWN * max(start, 1e-30):
         grown = next(s for s in on_path if s.gave > GROWN * start)
         text = f"it explodes: {size:.1e}, from {start:.1e} at the start; beyond 1e6 of that from"
-        return f"{text} {_where(grown)} on", table()["ways"]["explodes"]
+        return f"{text} {_where(grown)} on", TABLES["ways"]["explodes"]
     return "", ""
 
 
-def forward_trouble(name: str, output: Any, nodes: Iterable[Any]) -> tuple[str, str]:
+def forward_trouble(name: str, output: Any, nodes: Iterable[Any]) -> Note:
     """Where an output that is not finite became so: the first operation, in the order they ran; else empty."""
     if np.isfinite(size := size_of(output)):
         return "", ""
@@ -365,29 +350,27 @@ def forward_trouble(name: str, output: Any, nodes: Iterable[Any]) -> tuple[str, 
             if not np.isfinite(size_of(value)):
                 return _origin(begin, node, key)
     for node in ran:  # its result is kept by none
-        words, _, inputs = table()["breaks"].get(stem(node), "").partition(" in ")
+        words, _, inputs = TABLES["breaks"].get(stem(node), "").partition(" in ")
         facts = _facts({k: v for k, v in saved_of(node).items() if k in inputs.split()})
         if any(f"are {word}" in facts for word in words.split()):
-            return f"{begin} at {node.name()} ({facts})", advice(node)
-    return f"{begin}, or its data hold such numbers", table()["ways"]["data"]
+            return f"{begin} at {node.name()}{facts}", advice(node)
+    return f"{begin}, or its data hold such numbers", TABLES["ways"]["data"]
 
 
-def _origin(begin: str, node: Any, key: str) -> tuple[str, str]:
+def _origin(begin: str, node: Any, key: str) -> Note:
     """Who made a saved value that is not finite: this node, the one that made its input, or nobody in the graph."""
     inputs = node.slots if hasattr(node, "slots") else getattr(node.primitive, "differentiable", ())
     to = dict(zip(inputs, node.next_functions, strict=False)).get(key, (node, 0))[0]
     if to is not None and to.next_functions:
-        facts = _facts(saved_of(to))
-        return f"{begin} at {to.name()}" + (f" ({facts})" if facts else ""), advice(to)
+        return f"{begin} at {to.name()}{_facts(saved_of(to))}", advice(to)
     facts = _facts({key: saved_of(node)[key]})
-    return f"{begin}, in the data that {node.name()} reads ({facts})", table()["ways"]["data"]
+    return f"{begin}, in the data that {node.name()} reads{facts}", TABLES["ways"]["data"]
 
 
-def _told(begin: str, step: Flow) -> tuple[str, str]:
-    facts = _facts(saved_of(step.node))
+def _told(begin: str, step: Flow) -> Note:
     gave = "zeros" if step.gave == 0 else f"{step.gave:g}"
     text = f"{begin} by {_where(step)}, which got {step.came:.3g} and gave {gave}"
-    return text + (f" ({facts})" if facts else ""), advice(step.node)
+    return f"{text}{_facts(saved_of(step.node))}", advice(step.node)
 
 
 def _where(step: Flow) -> str:
@@ -396,23 +379,23 @@ def _where(step: Flow) -> str:
 
 
 def _facts(saved: Mapping[str, Any]) -> str:
-    """What is remarkable in saved values: zeros, negative and large numbers, NaN."""
+    """What is remarkable in saved values, in brackets: zeros, negative and large numbers, NaN."""
     facts = []
     for name, value in saved.items():
         array = as_array(value)
         if array.dtype.kind not in "fiub" or not array.size:
             continue
-        truth, ends = array.dtype.kind == "b", []
-        with np.errstate(all="ignore"):
-            counts = {"False": array == 0} if truth else {
-                "NaN": np.isnan(array), "infinite": np.isinf(array),
-                "0": array == 0, "negative": array < 0,
-            }  # fmt: skip
-        if not truth:
-            ends = [" to ".join(dict.fromkeys(f"{v:.4g}" for v in (array.min(), array.max())))]
-        told = [f"{int(v.sum())} of {array.size} are {k}" for k, v in counts.items() if v.any()]
-        facts.append(f"saved {name}: {', '.join(ends + told)}")
-    return "; ".join(facts)
+        told, counts = [], {"False": array == 0}
+        if array.dtype.kind != "b":
+            told = [" to ".join(dict.fromkeys(f"{v:.4g}" for v in (array.min(), array.max())))]
+            with np.errstate(all="ignore"):
+                counts = {
+                    "NaN": np.isnan(array), "infinite": np.isinf(array),
+                    "0": array == 0, "negative": array < 0,
+                }  # fmt: skip
+        told += [f"{v.sum()} of {array.size} are {k}" for k, v in counts.items() if v.any()]
+        facts.append(f"saved {name}: {', '.join(told)}")
+    return f" ({'; '.join(facts)})" * bool(facts)
 
 
 def saved_of(node: Any) -> Mapping[str, Any]:
@@ -431,19 +414,19 @@ def stem(node: Any) -> str:
 
 def advice(node: Any, kinds: Iterable[str] = ("not finite", "zero")) -> str:
     """What to write in place of an op that spoils its gradient."""
-    return next((row for k in kinds if (row := table()[k].get(stem(node), ""))), "")
+    return next((row for k in kinds if (row := TABLES[k].get(stem(node), ""))), "")
 
 
-def difference(name: str, grad: Any, total: Any, hook: str) -> tuple[str, str]:
+def difference(grad: Any, total: Any, hook: str) -> Note:
     """Why ``.grad`` is not the gradient of this output, as far as the numbers tell, and a repair.
 
     ``hook``: where one is, if any.
     """
     a, b = as_array(grad), as_array(total)
-    size, scale, added = size_of(a), size_of(b), table()["ways"]["added up"]
+    size, scale, added = size_of(a), size_of(b), TABLES["ways"]["added up"]
 
-    def near(rest: Any, size: float) -> bool:
-        return bool(abs(rest).max(initial=0) <= _NEAR * max(size, 1e-30))
+    def near(rest: Any, size: float) -> Any:
+        return abs(rest).max(initial=0) <= _NEAR * max(size, 1e-30)
 
     if a.shape != b.shape or not np.isfinite([size, scale]).all() or near(a - b, scale):
         return "", ""

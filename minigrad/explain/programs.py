@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from typing import Any, NamedTuple
 
 from ..errors import DTypeError, describe, refusal
@@ -11,7 +12,7 @@ from ..static.program.block import Block
 from ..static.program.operator import Operator, has_blocks, op_info
 from ..static.program.program import BackwardCall
 from ..static.program.variable import Variable
-from .paths import Explanation, Flow, because, forward_trouble, size_of, trouble
+from .paths import Explanation, Flow, Paths, because, forward_trouble, size_of, trouble
 
 MOST_PATHS = 8
 
@@ -42,7 +43,7 @@ def explain(variable: Variable, scope: Any = None) -> Explanation:
     """
     block, name = variable.block, variable.name
     program = block.program
-    calls = [c for c in program.backward_calls if c.block == block.idx or block.idx == 0]
+    calls = [c for c in program.backward_calls if block.idx in (c.block, 0)]
     ran = getattr(getattr(scope, "record", None), "program", None)
     if scope is not None and ran is not program:
         what = f"{name} is explained from the Scope of a run of its program, not from {describe(scope)}"
@@ -57,8 +58,7 @@ def explain(variable: Variable, scope: Any = None) -> Explanation:
             return because(name, "pruned", gradient=gradient)
         count, paths = _paths(inner, variable, call)
         if count:  # else it is there, and zero
-            told = Explanation(name, None, [((p,), None) for p in paths])
-            told.gradient, told.count = gradient, count
+            told = Explanation(name, paths=paths, gradient=gradient, count=count)
             if scope is not None:
                 _tell_numbers(told, inner, call, scope)
             return told
@@ -98,53 +98,54 @@ def _tell_numbers(told: Explanation, block: Block, call: BackwardCall, scope: An
     for step in (s for s in steps[entered:] if s.kind == "op"):
         op = ops[step.number]
         held = {s: values.get(n[0]) for s, n in op.inputs.items() if n and GRAD not in n[0]}
-        arrays = {s: v for s, v in held.items() if hasattr(v, "dtype")}
         came = [size_of(values[n]) for n in op.input_names if GRAD in n and n in values]
         values |= step.values
-        node = _Ran(step.number, op.type, arrays, [*op.inputs], [(None, 0)] * len(op.inputs))
+        node = _Ran(step.number, op.type, held, [*op.inputs], [(None, 0)] * len(op.inputs))
         if step.number < begin:
-            arrays["out"] = next(iter(step.values.values()), None)
+            held["out"] = next(iter(step.values.values()), None)
             forward.append(node)
         elif came and op.role in ("loss", "backward"):
             outs = [n for n in op.output_names if n in step.values]
             node = node._replace(next_functions=outs)
-            sizes = [(k, n, size_of(step.values[n])) for k, n in enumerate(outs)]
-            flows += [Flow(node, k, (n, 0), max(came), size, n not in read) for k, n, size in sizes]
+            for k, n in enumerate(outs):
+                gave = size_of(step.values[n])
+                flows.append(Flow(node, k, (n, 0), max(came), gave, n not in read))
     told.total = values[told.gradient]
-    counts = dict.fromkeys(on_path - {told.gradient}, 1)
+    counts = dict.fromkeys(on_path, 1)
     alarms = [forward_trouble(target, values[target], forward) for target in call.targets]
     alarms = [alarm for alarm in alarms if alarm[0]]
     told.remark(*(alarms or [trouble(flows, counts, (told.gradient, 0), told.total)])[-1])
 
 
-def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, list[str]]:
+def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, Paths]:
     """How many paths lead from the variable, from its first value, to a target, and the first of them.
 
     An operator that reads a value twice counts once.
     """
     name, ops = variable.name, block.ops[: call.begin(block)]
     targets = {*call.targets} - call.no_grad
-    version: dict[str, int] = {}  # of a name: the number of values it had
-    steps: dict[_Value, list[tuple[int, _Value]]] = {}  # what reads a value, and what it makes
+    version = Counter[str]()  # of a name: the number of values it had
+    #: what reads a value, and what it makes
+    steps: dict[_Value, list[tuple[int, _Value]]] = defaultdict(list)
     for k, op in enumerate(ops):
         flows = connections(block, op, call.no_grad).items()
         pairs = [(n, out) for out, inputs in flows for n in inputs]
-        reads = {n: (n, version.get(n, 0)) for n, _ in pairs}
-        version |= {n: version.get(n, 0) + 1 for n in op.output_names}
+        reads = {n: (n, version[n]) for n, _ in pairs}
+        version.update({*op.output_names})
         for n, out in pairs:
-            steps.setdefault(reads[n], []).append((k, (out, version[out])))
-    begin = (name, 0 if variable.is_data or variable.persistable else min(version.get(name, 0), 1))
+            steps[reads[n]].append((k, (out, version[out])))
+    begin = (name, 0 if variable.is_data or variable.persistable else min(version[name], 1))
     ways: dict[_Value, int] = {}
     for value in reversed(steps):  # what follows an operator is counted before it
         ways[value] = (value[0] in targets) + sum(
             ways.get(out, out[0] in targets) for _, out in steps[value]
         )
-    shown: list[str] = []
+    shown: Paths = []
     waiting = [(begin, name)]
     while waiting and len(shown) < MOST_PATHS:
         value, text = waiting.pop()
         if value[0] in targets:
-            shown.append(text)
+            shown.append(((text,), None))
         further = [s for s in steps.get(value, ()) if ways.get(s[1], s[1][0] in targets)]
         waiting += [(out, f"{text} → #{k} {ops[k].type} → {out[0]}") for k, out in further[::-1]]
     return ways.get(begin, int(name in targets)), shown
@@ -153,10 +154,10 @@ def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, l
 def _cuts(block: Block, variable: Variable, call: BackwardCall) -> list[str]:
     """Walk forward from the variable; note where each way ends."""
     ops = block.ops[: call.begin(block)]
-    readers: dict[str, list[int]] = {}
+    readers: dict[str, list[int]] = defaultdict(list)
     for k, op in enumerate(ops):
-        for name in dict.fromkeys(op.input_names):
-            readers.setdefault(name, []).append(k)
+        for name in {*op.input_names}:
+            readers[name].append(k)
     if variable.cuts:
         return ["it is marked stop_gradient"]
     if variable.name in call.no_grad:
@@ -165,10 +166,15 @@ def _cuts(block: Block, variable: Variable, call: BackwardCall) -> list[str]:
     seen, waiting = {variable.name}, [variable.name]
     for name in waiting:
         if name in call.targets:
-            return [_not_asked(variable)]
-        if name not in readers:
+            if variable.persistable:
+                return ["nobody asked for it: it is not in parameter_list, or not trainable"]
+            return [
+                "nobody asked for it, and nothing that was asked for lies behind it: "
+                "set stop_gradient = False before append_backward, or call static.gradients"
+            ]
+        if not readers[name]:
             cuts.append(f"dead branch: no operator before the loss reads {name}")
-        for k in readers.get(name, ()):
+        for k in readers[name]:
             cut, through = _through(block, ops[k], k, name, call)
             cuts += cut
             waiting += [n for n in through if n not in seen]
@@ -199,12 +205,3 @@ def _through(
     if has_blocks(op.type) and not cuts and not through:
         cuts = [f"no result of #{k} {op.type} depends on {name} by way of gradients"]
     return cuts, through
-
-
-def _not_asked(variable: Variable) -> str:
-    if variable.persistable:
-        return "nobody asked for it: it is not in parameter_list, or not trainable"
-    return (
-        "nobody asked for it, and nothing that was asked for lies behind it: "
-        "set stop_gradient = False before append_backward, or call static.gradients"
-    )

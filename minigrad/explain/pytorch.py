@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import sys
+from contextlib import suppress
 from typing import Any
 
 from ..errors import DTypeError, describe, refusal
@@ -17,6 +18,7 @@ from ..viz.adapters.of_grad_fn import walk_order
 from ..viz.adapters.torch_facts import (
     inputs_of,
     is_hooked,
+    kept_grad,
     kind_of,
     of_kind,
     saved_names,
@@ -29,6 +31,8 @@ from .paths import (
     USE,
     Explanation,
     Explanations,
+    Note,
+    Start,
     advice,
     because,
     count_paths,
@@ -46,11 +50,12 @@ _FREED = "second time"
 class TorchNode:
     """A node of PyTorch, read as a `Node` of this package; ``pull`` runs it and no hook."""
 
+    several = True  # even if it has one output
+
     def __init__(self, fn: Any, seq: int) -> None:
         self.fn, self.seq = fn, seq
         self.next_functions: tuple[tuple[TorchNode | None, int], ...] = ()
         self.specs: list[Any] = [None] * len(fn._input_metadata)
-        self.several = len(self.specs) != 1
 
     def name(self) -> str:
         """``MulBackward0``."""
@@ -70,7 +75,7 @@ class TorchNode:
         """The gradients of its inputs, with the shapes and dtypes of these."""
         run = self.fn.apply if hasattr(self.fn, "_forward_cls") else self.fn
         with sys.modules["torch"].no_grad():
-            gave = run(*g) if isinstance(g, list) else run(g)
+            gave = run(*g)
             gave = gave if isinstance(gave, tuple) else (gave,)
             return [
                 gradient if gradient is None or to is None else _fitting(gradient, to.fn, number)
@@ -91,21 +96,23 @@ class TorchGraph:
     """The graph below an output."""
 
     def __init__(self, output: Any, end: str) -> None:
-        order = walk_order([_node_of(output)])
+        # of a leaf, its AccumulateGrad
+        root = output.grad_fn or output.view_as(output).grad_fn.next_functions[0][0]
+        order = walk_order([root])
         self.nodes = {fn: TorchNode(fn, -k) for k, fn in enumerate(order)}
         for fn, node in self.nodes.items():
             node.next_functions = tuple((self.nodes.get(to), k) for to, k in fn.next_functions)
         self.output, self.end = output, end
-        self.root, self.all = self.nodes[order[0]], [*self.nodes.values()]
+        self.root, self.all = self.nodes[root], [*self.nodes.values()]
         self.leaves = {id(fn.variable): fn for fn in self.nodes if hasattr(fn, "variable")}
 
     def place(self, x: Any) -> tuple[TorchNode, int] | None:
         """Where the gradient of a tensor arrives; None if it is not in the graph."""
-        fn = self.leaves.get(id(x)) if x.grad_fn is None else x.grad_fn
+        fn = x.grad_fn or self.leaves.get(id(x))
         return (self.nodes[fn], x.output_nr) if fn in self.nodes else None
 
     @functools.cached_property
-    def start(self) -> tuple[TorchNode, int, Any]:
+    def start(self) -> Start:
         """Where backward begins, and with what."""
         seed = sys.modules["torch"].ones_like(self.output.detach())
         return self.root, self.output.output_nr, seed
@@ -120,7 +127,7 @@ class TorchGraph:
         """What keeps it from running: ("stale", the node, its saved value), "hooked", "freed", "shared"; or ""."""
         if any(map(is_hooked, self.nodes)):
             return "hooked", None, ""
-        freed, whole = [], []
+        freed = whole = None  # the first node that is
         for fn, node in self.nodes.items():
             own = hasattr(fn, "saved_tensors")  # a Function of the user's
             for name in ["saved_tensors"] if own else saved_names(fn):
@@ -129,18 +136,14 @@ class TorchGraph:
                 except RuntimeError as error:
                     if _FREED not in str(error):
                         return "stale", node, name
-                    freed.append(node)
+                    freed = freed or node
                 else:
-                    whole += [node] if kind_of(value) == "tensor" else []
-        if not freed:
+                    if kind_of(value) == "tensor":
+                        whole = whole or node
+        if freed is None:
             return "", None, ""
-        shared = whole and whole[0].seq > freed[0].seq  # what backward runs first is whole
-        return "shared" if shared else "freed", freed[0], ""
-
-
-def _node_of(x: Any) -> Any:
-    """The node a tensor stands for: what made it, or the AccumulateGrad of a leaf."""
-    return x.grad_fn if x.grad_fn is not None else x.view_as(x).grad_fn.next_functions[0][0]
+        shared = whole and whole.seq > freed.seq  # what backward runs first is whole
+        return "shared" if shared else "freed", freed, ""
 
 
 def why_torch(x: Any, output: Any, frame: Any) -> Any:
@@ -168,12 +171,12 @@ class Case:
     """What can be looked at: the caller's variables and code, and the graphs that were read already."""
 
     def __init__(self, frame: Any) -> None:
-        variables = {**frame.f_globals, **frame.f_locals}
-        self.variables = {k: v for k, v in variables.items() if not k.startswith("_")}
+        self.code = code_around(frame)
+        known = self.code.namespace.items()
+        self.variables = {k: v for k, v in known if not k.startswith("_")}
         self.tensors = tensor_names(self.variables)
         self.optimizers = of_kind(self.variables, "optimizer")
         self.modules = of_kind(self.variables, "module")
-        self.code = code_around(frame)
         self.graphs: dict[int, TorchGraph] = {}
 
     def explain(self, x: Any, output: Any, name: str = "") -> Explanation:
@@ -196,8 +199,9 @@ class Case:
         if not output.requires_grad:
             end = self.name(output) or "the output"
             told = self._without_graph(output, end)
-            words = {"end": end, "reason": told.reason, "repair": told.repair}
-            return because(name, "end_without_graph", **words)
+            return because(
+                name, "end_without_graph", end=end, reason=told.reason, repair=told.repair
+            )
         graph = self.graph(output)
         if place := graph.place(x):
             return self._on_path(x, name, graph, place)
@@ -220,8 +224,8 @@ class Case:
 
     def _ends(self, *but: Any) -> list[tuple[str, Any]]:
         """The tensors with a graph, newest first; those of one number before others."""
-        ends = [(n, t) for n, t in self.tensors.items() if t.grad_fn is not None]
-        ends = [e for e in ends if all(e[1] is not t for t in but)]
+        others = [(n, t) for n, t in self.tensors.items() if all(t is not b for b in but)]
+        ends = [(n, t) for n, t in others if t.grad_fn is not None]
         ends.sort(key=lambda e: (e[1].numel() == 1, e[1].grad_fn._sequence_nr()), reverse=True)
         return ends[:50]
 
@@ -237,35 +241,36 @@ class Case:
         """Why a tensor does not require a gradient."""
         if x.is_inference():
             return because(name, "inference_mode")
-        held = [p for m in self.modules.values() for p in m.parameters()]
-        if type(x).__name__ == "Parameter" or any(x is p for p in held):
+        held = any(x is p for m in self.modules.values() for p in m.parameters())
+        if held or type(x).__name__ == "Parameter":
             line = "".join(f" ({self.code.line(n)})" for n in self._asked(False)[:1])
             return because(name, "frozen", line=line)
         for other, t in self.tensors.items():
             if t.requires_grad and storage(x) and storage(t) == storage(x):
                 return because(name, "shares", other=other)
-        if muted := [block for _, block in self.code.assigned(name) if block]:
-            return because(name, "muted", block=muted[-1])
+        made = self.code.assigned(name)
+        if muted := [s for s in made if s.muted]:
+            block, line = muted[-1].muted.removeprefix("with "), self.code.line(muted[-1].value)
+            return because(name, "muted", block=block, line=line)
         if late := self._late(name):
             return because(name, "late", line=late)
         starts = {n.split(".")[0].split("[")[0] for n, t in self.tensors.items() if t.requires_grad}
         for cut in self._cuts(starts | {*self.modules}, name):
             return because(name, "cut", line=cut.line, what=cut.what, advice=cut.repair)
-        if lines := self.code.assigned(name):
-            return because(name, "of_constants", line=lines[-1][0])
+        if made:
+            return because(name, "of_constants", line=self.code.line(made[-1].value))
         return because(name, "asked_for_none")
 
     def _late(self, end: str) -> str:
         """The line that set requires_grad, if that was only after an output had been computed."""
         asked = self._asked(True)
-        made = [n.lineno for n in self.code.assignments(end)]
-        after = [n for n in asked if made and n.lineno > max(made)]
-        return self.code.line(after[0]) if after and len(after) == len(asked) else ""
+        made = max((n.lineno for n in self.code.assignments(end)), default=float("inf"))
+        late = asked and all(n.lineno > made for n in asked)
+        return self.code.line(asked[0]) if late else ""
 
     def _asked(self, wanted: bool) -> list[Any]:
         """Where the caller's code sets requires_grad so; a call without an argument asks for it."""
-        calls = [c for _, c in self.code.calls("requires_grad_")]
-        found = [*calls, *self.code.assignments("requires_grad")]
+        found = [*self.code.calls("requires_grad_"), *self.code.assignments("requires_grad")]
         return [n for n in found if ("False" in ast.unparse(n)) != wanted]
 
     def _cuts(self, starts: set[str], end: str, path: str = "") -> list[Cut]:
@@ -276,21 +281,22 @@ class Case:
 
     def _off_path(self, x: Any, name: str, graph: TorchGraph) -> Explanation:
         end = graph.end
+        off = functools.partial(because, name, end=end)
         root = max((m for m in self.modules if name.startswith(f"{m}.")), key=len, default=name)
         path = name.removeprefix(root).lstrip(".")
         if found := self._cuts({root}, end, path):
             text = "; ".join(f"{c.what} at {c.line}" for c in found[:3])
-            return because(name, "off_path_cut", end=end, cuts=text, advice=found[0].repair)
+            return off("off_path_cut", cuts=text, advice=found[0].repair)
         if twin := self._twin(x, graph):
-            return because(name, "off_path_twin", end=end, relation=twin[0], other=twin[1])
+            return off("off_path_twin", relation=twin[0], other=twin[1])
         if late := self._late(end):
-            return because(name, "off_path_late", end=end, line=late)
+            return off("off_path_late", line=late)
         if unused := self._unused(self.modules.get(root), path):
-            return because(name, "off_path_unused", end=end, module=unused[0], part=unused[1])
+            return off("off_path_unused", module=unused[0], part=unused[1])
         for other, t in self._ends(x, graph.output):
             if self.graph(t).place(x):
-                return because(name, "off_path_elsewhere", end=end, other=other)
-        return because(name, "off_path", end=end)
+                return off("off_path_elsewhere", other=other)
+        return off("off_path")
 
     def _twin(self, x: Any, graph: TorchGraph) -> tuple[str, str] | None:
         """(what is the same, name) of a leaf in the graph that could be mistaken for this tensor."""
@@ -316,21 +322,19 @@ class Case:
 
     # a tensor that the output depends on
 
-    def _on_path(
-        self, x: Any, name: str, graph: TorchGraph, place: tuple[TorchNode, int]
-    ) -> Explanation:
+    def _on_path(self, x: Any, name: str, graph: TorchGraph, place: Any) -> Explanation:
         state, node, saved = graph.state
-        grad = x.grad if x.is_leaf or x.retains_grad else None
+        grad = kept_grad(x)
         if state in ("stale", "shared"):
             told = because(name, state, end=graph.end, node=node.name(), saved=saved)
             if grad is None:
                 return told
             failed = f"(its paths cannot be run again: {told.reason})"
             return Explanation(name, grad).remark(failed, told.repair if state == "shared" else "")
-        try:
-            told = Explanation(name) if state else self._run(name, graph, place)
-        except (RuntimeError, TypeError, NotImplementedError):
-            told = Explanation(name)
+        told = Explanation(name)
+        with suppress(RuntimeError, TypeError):  # of a node that does not run alone
+            if not state:
+                told = self._run(name, graph, place)
         if told.reason:
             return told
         if grad is None:
@@ -341,31 +345,29 @@ class Case:
             told = Explanation(name, grad, uses(graph.root, graph.all, place), kind=USE)
             told.remark(*self._suspects(grad, graph, place))
         else:
-            told.remark(*difference(name, grad, told.total, self._hook(x, name, graph)))
+            told.remark(*difference(grad, told.total, self._hook(x, name, graph)))
         return told.remark(self._not_updated(x))
 
-    def _run(self, name: str, graph: TorchGraph, place: tuple[TorchNode, int]) -> Explanation:
+    def _run(self, name: str, graph: TorchGraph, place: Any) -> Explanation:
         """The paths with what each brings, and what is wrong with their sum."""
         flown = None if place[0].next_functions else graph.flown
         told = traced(name, graph.start, graph.all, place, (graph.end, graph.output), flown)
         if told.total is None:
-            own = [n for n in graph.all if hasattr(n.fn, "_forward_cls")]
             counts = count_paths(graph.all, place)
-            by = [f"{n.name()} (a Function of yours)" for n in own if n.seq and counts.get(n)]
-            who = by[0] if by else f"a node below {graph.root.name()}"
+            own = [n for n in graph.all if hasattr(n.fn, "_forward_cls") and n.seq]
+            by = (f"{n.name()} (a Function of yours)" for n in own if counts.get(n))
+            who = next(by, f"a node below {graph.root.name()}")
             return because(name, "function_gave_none", who=who)
         return told
 
     def _without_grad(self, x: Any, name: str, graph: TorchGraph) -> Explanation:
         """Why there is no ``.grad`` though the output depends on the tensor."""
-        made, end = title(x.grad_fn) if x.grad_fn is not None else "", graph.end
+        made = title(x.grad_fn) if x.grad_fn else ""
         freed = graph.state[0] == "freed"  # by a backward, for sure
         runs, returned, zeroed = map(self.code.calls, ("backward", "grad", "zero_grad"))
-        limited = [(line, c) for line, c in runs if any(k.arg == "inputs" for k in c.keywords)]
-        subjects = [
-            self.tensors.get(ast.unparse(c.func).removesuffix(".backward")) for _, c in runs
-        ]
-        elsewhere = all(t is not None and t is not graph.output for t in subjects)
+        limited = [c for c in runs if any(k.arg == "inputs" for k in c.keywords)]
+        subjects = [ast.unparse(c.func).removesuffix(".backward") for c in runs]
+        elsewhere = all(self.tensors.get(s, graph.output) is not graph.output for s in subjects)
         ran = any(fn.variable.grad is not None for fn in graph.leaves.values())
         reasons = [
             ("no_leaf_of_torch", made, []),
@@ -380,14 +382,15 @@ class Case:
             ("never_called", True, zeroed if runs else []),
         ]
         key, _, lines = next(row for row in reasons if row[1])
-        line = lines[-1][0] if lines else ""
-        copied = ": .to(), .cuda(), .double() and the like make a new tensor"
-        words = {"copied": copied * made.startswith("ToCopy"), "count": graph.output.numel()}
-        words |= {"forgot": f", or {line} let its .grad go" if line else ""}
+        line = self.code.line(lines[-1]) if lines else ""
+        new = ": .to(), .cuda(), .double() and the like make a new tensor"
+        copied = new * made.startswith("ToCopy")
+        forgot = f", or {line} let its .grad go" * bool(line)
         node = made or (graph.state[1].name() if freed else "")
-        return because(name, key, end=end, line=line, node=node, **words)
+        words = {"end": graph.end, "line": line, "node": node, "copied": copied, "forgot": forgot}
+        return because(name, key, count=graph.output.numel(), **words)
 
-    def _suspects(self, grad: Any, graph: TorchGraph, place: Any) -> tuple[str, str]:
+    def _suspects(self, grad: Any, graph: TorchGraph, place: Any) -> Note:
         """Why a graph cannot run again, and which of its nodes are known to make such a gradient; a repair for one."""
         note = "its nodes are not run again: saved_tensors_hooks, checkpoint or they themselves forbid it"
         if graph.state[0] == "freed":
@@ -406,10 +409,10 @@ class Case:
 
     def _hook(self, x: Any, name: str, graph: TorchGraph) -> str:
         """Where a hook is that may have changed a gradient."""
-        if getattr(x, "_backward_hooks", None) or getattr(x, "_post_accumulate_grad_hooks", None):
+        if x._backward_hooks or getattr(x, "_post_accumulate_grad_hooks", None):
             return f"on {name}"
         for n, t in self.tensors.items():
-            if getattr(t, "_backward_hooks", None) and t.grad_fn in graph.nodes:
+            if t._backward_hooks and t.grad_fn in graph.nodes:
                 return f"on {n}"
         of_module = any(n.name().startswith("BackwardHookFunction") for n in graph.all)
         return "of a module (register_full_backward_hook)" if of_module else ""
@@ -420,7 +423,7 @@ class Case:
         if not groups or not x.is_leaf:
             return ""
         rates = [(n, g.get("lr")) for n, g in groups if any(p is x for p in g["params"])]
-        if any(rate is None or rate != 0 for _, rate in rates):
+        if any(rate != 0 for _, rate in rates):
             return ""
         why = "not_updated" if rates else "not_held"
         holders = [n for n, _ in rates] or [*self.optimizers]

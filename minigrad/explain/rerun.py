@@ -8,25 +8,32 @@ from typing import Any
 
 import numpy as np
 
+from ..atomic import set_all
 from ..eager import backward
 from ..eager.function import FunctionNode
-from ..eager.grad_fn import FEW_BYTES, FREED, AccumulateGrad, Node, unpack
+from ..eager.grad_fn import FEW_BYTES, FREED, AccumulateGrad, Node, bytes_of, unpack
 from ..eager.inplace import last_change
-from .paths import as_array, walked
+from .paths import Start, as_array, walked
 
 MOST_ELEMENTS = 100_000  #: of larger arrays nothing is computed again
 
 
-def nodes_below(*roots: Node) -> dict[Node, Node | None]:
-    """Every node below the roots, with the node from which it was reached first."""
-    found: dict[Node, Node | None] = dict.fromkeys(roots)
+def nodes_below(*roots: Node) -> dict[Node, None]:
+    """The roots and every node below them, in the order in which they are reached."""
+    found = dict.fromkeys(roots)
     queue = list(found)
     for node in queue:
-        for nxt, _ in node.next_functions:
-            if nxt is not None and nxt not in found:
-                found[nxt] = node
-                queue.append(nxt)
+        for to, _ in node.next_functions:
+            if to is not None and to not in found:
+                found[to] = None
+                queue.append(to)
     return found
+
+
+def last_start() -> Start:
+    """Where the last backward began: the node, None if it is gone; which output; the seed."""
+    ref, index, seed = backward.last_start
+    return None if ref is None else ref(), index, getattr(seed, "_data", seed)
 
 
 @contextmanager
@@ -45,12 +52,10 @@ def remembered_values(nodes: Collection[Node], replay: bool = False) -> Iterator
         changes += [(node, slot, unpack(getattr(node, slot))) for slot in node.saved_slots]
     before = [(at, name, getattr(at, name)) for at, name, _ in changes]
     try:
-        for at, name, value in changes:
-            setattr(at, name, value)
+        set_all(changes)
         yield True
     finally:
-        for at, name, value in before:
-            setattr(at, name, value)
+        set_all(before)
 
 
 def _knows(node: Node, replay: bool) -> bool:
@@ -69,18 +74,18 @@ def forward_values(root: Node, constants: Constants) -> dict[tuple[Node, int], A
     """
     order = sorted(nodes_below(root), key=lambda n: n.seq)
     kept = {n: _kept(n) for n in order if n.primitive is not None}
-    values: dict[tuple[Node, int], Any] = {}
-    for node in kept:
-        slots = zip(node.primitive.differentiable, node.next_functions, strict=False)
-        edges = {slot: edge for slot, edge in slots if slot != node.primitive.list_input}
-        read = [(edge, s) for s, edge in edges.items() if s in kept[node]]
-        values |= {(made, k): kept[node][s] for (made, k), s in read if made is not None}
-        outs = node.primitive.outputs
-        values |= {(node, k): kept[node][o] for k, o in enumerate(outs) if o in kept[node]}
-    for node in kept:
+    values: dict[Any, Any] = {}
+    for node, known in kept.items():
+        p = node.primitive
+        for slot, edge in zip(p.differentiable, node.next_functions, strict=False):
+            if slot in known and slot != p.list_input and edge[0] is not None:
+                values[edge] = known[slot]
+        values |= {(node, k): known[out] for k, out in enumerate(p.outputs) if out in known}
+    for node, known in kept.items():
         if (node, 0) not in values:
-            again = _again(node, {**kept[node], **_inputs(node, values, constants)})
-            values |= {} if again is None else {(node, 0): again}
+            again = _again(node, {**known, **_inputs(node, values, constants)})
+            if again is not None:
+                values[node, 0] = again
     return values
 
 
@@ -95,7 +100,8 @@ def _inputs(node: Any, values: Mapping[Any, Any], constants: Constants) -> dict[
     for slot, edge in zip(node.primitive.differentiable, node.next_functions, strict=False):
         if isinstance(edge[0], AccumulateGrad):
             array = edge[0].variable._data
-            found |= {slot: array} if last_change(array)[0] < node.seq else {}
+            if last_change(array)[0] < node.seq:
+                found[slot] = array
         elif edge in values:
             found[slot] = values[edge]
     return found
@@ -106,10 +112,9 @@ def _again(node: Any, known: Mapping[str, Any]) -> Any:
     p = node.primitive
     attrs = {a: getattr(node, f"_saved_{a}", FREED) for a in p.attrs}
     parts = [known.get(n, None if n in p.optional else FREED) for n in p.inputs]
-    several = p.list_input or p.several
-    if several or any(v is FREED for v in (*parts, *attrs.values())):
-        return None
-    if any(getattr(v, "size", 1) > MOST_ELEMENTS for v in parts):
+    large = any(getattr(v, "size", 1) > MOST_ELEMENTS for v in parts)
+    unknown = any(v is FREED for v in (*parts, *attrs.values()))
+    if p.list_input or p.several or large or unknown:
         return None
     try:
         with np.errstate(all="ignore"):
@@ -128,21 +133,17 @@ def remembered(root: Node, constants: Constants) -> dict[str, Any]:
     No function of the user's runs: what it gave last is given again.
     """
     values = forward_values(root, constants)
-    ref, index, seed = backward.last_start
-    if ref is None or ref() is not root:
+    start = last_start()
+    if start[0] is not root:
         return {"values": values}
-    seed = getattr(seed, "_data", seed)
-    nodes = nodes_below(root)
-    unknown = nodes_below(*(n for n in nodes if _hooked(n) or not _remembers(n)))
+    nodes, seed = nodes_below(root), start[2]
+    unknown = nodes_below(*(n for n in nodes if not _remembers(n)))
     known = [n for n in nodes if n not in unknown]
     saved = {n: _kept(n) for n in known}
-    gradients: dict[tuple[Node, int], Any] = {}
-    with remembered_values(known, replay=True) as complete:
-        if seed is not None and complete:  # in the order of the walk
-            steps = walked((root, index, seed), known)
-            gradients = {(n, slot): np.array(gave) for n, slot, gave, _ in steps}
-    told = {"seed": seed, "gradients": gradients, "saved": saved, "values": values}
-    return told | {"pull": pulled}
+    with remembered_values(known, replay=True):
+        steps = walked(start, known) if seed is not None else ()  # in this order
+        gradients = {(n, k): np.array(g) for n, _, gave in steps for k, _, g in gave}
+    return {"seed": seed, "gradients": gradients, "saved": saved, "values": values, "pull": pulled}
 
 
 def pulled(node: Any, slot: int, g: Any) -> Any:
@@ -154,14 +155,9 @@ def pulled(node: Any, slot: int, g: Any) -> Any:
     return None if given is None else np.array(as_array(given))
 
 
-def _hooked(node: Node) -> bool:
-    """May what it got or gave have been changed by a function of the user's?"""
-    return node.hooks is not None and node.hooks.change
-
-
 def _remembers(node: Node) -> bool:
-    """Does a node still know what it needs, and is that small?"""
-    values = [getattr(node, slot) for slot in node.saved_slots]
-    parts = [p for v in values for p in (v if isinstance(v, list) else [v])]
-    small = sum(getattr(p, "nbytes", 0) for p in parts) <= FEW_BYTES
-    return _knows(node, replay=True) and (small or isinstance(node, FunctionNode))
+    """Does a node still know what it needs, is that small, and did no hook change gradients?"""
+    if (node.hooks is not None and node.hooks.change) or not _knows(node, replay=True):
+        return False
+    size = sum(bytes_of(getattr(node, slot)) for slot in node.saved_slots)
+    return size <= FEW_BYTES or isinstance(node, FunctionNode)

@@ -7,19 +7,21 @@ to others are read, without running them, and in them the expressions behind whi
 from __future__ import annotations
 
 import ast
-import functools
 import inspect
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..errors import source_line
-from .paths import table
+from .paths import TABLES
 
+Dotted = set[str]  #: names, such as ``self.fc1``
 _DEPTH = 4  # functions that call each other
 _LIBRARIES = ("torch", "numpy", "minigrad")  # their code cuts nothing by mistake
 _RESULT = "<the result>"
 _NO_GRAPH = ("no_grad", "inference_mode", "set_grad_enabled")
+#: methods and functions behind which there is no graph, and what to write
+_CUTTING = {name: advice for names, advice in TABLES["cuts"].items() for name in names.split()}
 
 
 class Cut(NamedTuple):
@@ -34,7 +36,7 @@ class Statement(NamedTuple):
     """``targets`` get something made of ``value``; ``muted`` says what keeps it out of the graph."""
 
     value: ast.expr
-    targets: set[str]
+    targets: Dotted
     muted: str
 
 
@@ -53,35 +55,27 @@ class Code(NamedTuple):
         """The user's line of a node."""
         return source_line(self.filename, self.first_line + node.lineno - 1)
 
-    def walk(self) -> list[Any]:
-        """All nodes, of functions in the code, too."""
-        return [n for s in self.body for n in ast.walk(s)]
+    def walk(self, kind: type) -> list[Any]:
+        """All nodes of a kind, of functions in the code, too."""
+        return [n for s in self.body for n in ast.walk(s) if isinstance(n, kind)]
 
-    def calls(self, name: str) -> list[tuple[str, ast.Call]]:
-        """The calls of a method or function of this name, with their lines; those that ran, if any did."""
-        calls = [n for n in self.walk() if isinstance(n, ast.Call) and _last(n.func) == name]
+    def calls(self, name: str) -> list[ast.Call]:
+        """The calls of a method or function of this name; those that ran, if any did."""
+        calls = [n for n in self.walk(ast.Call) if _last(n.func) == name]
         ran = [c for c in calls if self.last_line is None or c.lineno <= self.last_line]
-        return [(self.line(c), c) for c in ran or calls]
+        return ran or calls
 
     def assignments(self, target: str) -> list[ast.Assign]:
         """Those to a name, or to an attribute of that name."""
-        found = [n for n in self.walk() if isinstance(n, ast.Assign)]
         return [
-            n for n in found if target in [w for t in n.targets for w in (ast.unparse(t), _last(t))]
+            n
+            for n in self.walk(ast.Assign)
+            if target in [w for t in n.targets for w in (ast.unparse(t), _last(t))]
         ]
 
-    def assigned(self, name: str) -> list[tuple[str, str]]:
-        """The lines that assign a name, each with the block that keeps it out of the graph, if one does."""
-        statements = [s for s in _statements(self.body, self.result) if name in s.targets]
-        found = [(self.line(s.value), s.muted.removeprefix("with ")) for s in statements]
-        return [(line, f"{muted} ({line})" * bool(muted)) for line, muted in found]
-
-
-@functools.cache
-def _cutting() -> dict[str, str]:
-    """Methods and functions behind which there is no graph, and what to write."""
-    rows = table()["cuts"].items()
-    return {name: advice for names, advice in rows for name in names.split()}
+    def assigned(self, name: str) -> list[Statement]:
+        """The statements that assign a name."""
+        return [s for s in _statements(self.body, self.result) if name in s.targets]
 
 
 def code_around(frame: Any) -> Code:
@@ -101,7 +95,7 @@ def code_of(function: Any, namespace: Mapping[str, Any]) -> Code | None:
     library = str(getattr(function, "__module__", "")).partition(".")[0] in _LIBRARIES
     if library or not body or not isinstance(body[0], ast.FunctionDef):
         return None
-    muted = next((w for d in body[0].decorator_list if (w := _muting(d))), "")
+    muted = next(filter(None, map(_muting, body[0].decorator_list)), "")
     known = {**namespace, **getattr(function, "__globals__", {})}
     names = tuple(a.arg for a in ast.walk(body[0].args) if isinstance(a, ast.arg))
     return Code(body[0].body, function.__code__.co_filename, first, known, muted, None, names)
@@ -130,12 +124,11 @@ def cuts(
     """
     statements = list(_statements(code.body, code.result))
     tainted = _closure(set(starts), statements, forward=True)
-    every = {t for s in statements for t in s.targets}
-    needed = every if ends is None else _closure(set(ends), statements, forward=False)
+    if ends is not None:
+        needed = _closure(set(ends), statements, forward=False)
+        statements = [s for s in statements if _feeds(s.targets, needed)]
     found: list[Cut] = []
-    for value, targets, muted in statements:
-        if not _feeds(targets, needed):
-            continue
+    for value, _, muted in statements:
         line = code.line(value)
         if muted and _mentions(value, tainted):
             found.append(Cut(line, muted, "compute it outside of that block"))
@@ -146,7 +139,7 @@ def cuts(
     return list(dict.fromkeys(found))
 
 
-def _inside(call: ast.Call, code: Code, tainted: set[str], path: str, depth: int) -> list[Cut]:
+def _inside(call: ast.Call, code: Code, tainted: Dotted, path: str, depth: int) -> list[Cut]:
     """The cuts inside a function, method or module of the user's that is called with the value."""
     function = _resolved(call.func, code.namespace)
     owner = _resolved(getattr(call.func, "value", None), code.namespace)
@@ -179,31 +172,32 @@ def _resolved(node: ast.expr | None, namespace: Mapping[str, Any]) -> Any:
     return held.get(node.attr, inspect.getattr_static(type(at), node.attr, None))
 
 
-def _cut_at(node: ast.AST, tainted: set[str], line: str) -> Iterator[Cut]:
+def _cut_at(node: ast.AST, tainted: Dotted, line: str) -> Iterator[Cut]:
     """The cut that an expression is, if it stands on a way from what is tainted."""
     subject: Any = node
     name = ""
-    if isinstance(node, ast.Call):
-        name, given = _last(node.func).lower(), {k.arg: ast.unparse(k.value) for k in node.keywords}
-        texts = [*map(ast.unparse, node.args), *given.values()]
-        if name in ("float", "int") and isinstance(node.func, ast.Name):
-            name += "()"  # Python's, not the method
-        if name in ("to", "type") and any(w in t for t in texts for w in ("int", "long")):
-            name = "long"
-        unlike = {
-            "data": True,  # an attribute
-            "requires_grad_": "False" not in texts,
-            "grad": "create_graph" in given,
-            "checkpoint": given.get("use_reentrant") != "True",
-        }
-        name = "" if unlike.get(name) else name
-    elif isinstance(node, ast.Attribute) and node.attr in ("data", "grad"):
-        name, subject = node.attr, node.value
-    elif isinstance(node, ast.Compare):
-        identity = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
-        name = "" if any(isinstance(op, identity) for op in node.ops) else "compare"
-    if name in _cutting() and _mentions(subject, tainted):
-        yield Cut(line, ast.unparse(node), _cutting()[name])
+    match node:
+        case ast.Call(function, args, keywords):
+            name, given = _last(function).lower(), {k.arg: ast.unparse(k.value) for k in keywords}
+            texts = [*map(ast.unparse, args), *given.values()]
+            if name in ("float", "int") and isinstance(function, ast.Name):
+                name += "()"  # Python's, not the method
+            if name in ("to", "type") and any(w in t for t in texts for w in ("int", "long")):
+                name = "long"
+            unlike = {
+                "data": True,  # an attribute
+                "requires_grad_": "False" not in texts,
+                "grad": "create_graph" in given,
+                "checkpoint": given.get("use_reentrant") != "True",
+            }
+            name = "" if unlike.get(name) else name
+        case ast.Attribute(subject, "data" | "grad" as name):
+            pass
+        case ast.Compare(ops=ops):
+            identity = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
+            name = "" if any(isinstance(op, identity) for op in ops) else "compare"
+    if name in _CUTTING and _mentions(subject, tainted):
+        yield Cut(line, ast.unparse(node), _CUTTING[name])
 
 
 def _last(node: ast.expr) -> str:
@@ -212,9 +206,9 @@ def _last(node: ast.expr) -> str:
 
 def _muting(node: ast.expr) -> str:
     """The text of ``torch.no_grad()`` and its kin; empty for anything else."""
-    call = node.func if isinstance(node, ast.Call) else node
-    off = not (isinstance(node, ast.Call) and node.args and ast.unparse(node.args[0]) == "True")
-    return ast.unparse(node) if _last(call) in _NO_GRAPH and off else ""
+    text = ast.unparse(node)
+    off = _last(getattr(node, "func", node)) in _NO_GRAPH and not text.endswith("(True)")
+    return text if off else ""
 
 
 def _statements(body: Iterable[ast.AST], muted: str) -> Iterator[Statement]:
@@ -241,9 +235,9 @@ def _statements(body: Iterable[ast.AST], muted: str) -> Iterator[Statement]:
                 yield Statement(value, _bases([at]), muted)  # outs.append(h), h.data.copy_(w)
 
 
-def _bases(targets: Iterable[ast.expr]) -> set[str]:
+def _bases(targets: Iterable[ast.expr]) -> Dotted:
     """The names that are assigned to; those of a subscript, too."""
-    found: set[str] = set()
+    found: Dotted = set()
     for t in targets:
         if isinstance(t, ast.Tuple | ast.List):
             found |= _bases(t.elts)
@@ -254,31 +248,31 @@ def _bases(targets: Iterable[ast.expr]) -> set[str]:
     return found
 
 
-def _names(node: ast.expr) -> set[str]:
+def _names(node: ast.expr) -> Dotted:
     """The dotted names in an expression: ``self.fc1``, ``self``, ``w``."""
     return {ast.unparse(n) for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)}
 
 
 def _under(name: str, start: str) -> bool:
-    return name == start or name.startswith(f"{start}.")
+    return f"{name}.".startswith(f"{start}.")
 
 
-def _feeds(targets: set[str], names: set[str]) -> bool:
+def _feeds(targets: Iterable[str], names: Dotted) -> bool:
     return any(_under(n, t) for n in names for t in targets)
 
 
 def _mentions(node: ast.expr, names: Iterable[str]) -> bool:
-    return any(_under(n, t) for n in _names(node) for t in names)
+    return _feeds(names, _names(node))
 
 
-def _closure(names: set[str], statements: list[Statement], forward: bool) -> set[str]:
+def _closure(names: Dotted, statements: list[Statement], forward: bool) -> Dotted:
     """The names that depend on these (``forward``), or that these depend on."""
-    before = -1
-    while len(names) != before:
-        before = len(names)
+    before: Dotted = set()
+    while names != before:
+        before = names
         for value, targets, _ in statements:
             if forward and _mentions(value, names):
                 names = names | targets
             elif not forward and _feeds(targets, names):
-                names = names | set(_names(value))
+                names = names | _names(value)
     return names

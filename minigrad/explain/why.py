@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from ..eager import backward
-from ..eager.grad_fn import Node, no_graph_reason, place_of
+from ..eager.grad_fn import no_graph_reason, place_of
 from ..eager.tensor import Tensor, wrap
 from ..errors import DTypeError, describe, refusal, user_frame
 from ..primitives.arguments import Value
 from ..viz.adapters.names import Names, caller_variables
 from ..viz.adapters.torch_facts import kind_of
 from .paths import USE, Explanation, Explanations, because, difference, traced, uses
-from .rerun import nodes_below, remembered_values
+from .rerun import last_start, nodes_below, remembered_values
 
 
 def why(x: Any, output: Any = None) -> Any:
@@ -70,56 +70,43 @@ def _parts(x: Any) -> list[Any]:
 
 
 def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
-    if output is not None and not isinstance(output, Tensor):
+    if not isinstance(output, Tensor | None):
         what = f"the output to explain {name} from is a Tensor, not {describe(output)}"
         raise refusal(what, "mg.why(x, y)", DTypeError)
     if x._node is None:
         return Explanation(name, reason=no_graph_reason(x))
-    root, index, seed = _start_of(output)
-    if root is None and output is not None:
+    if output is None:
+        root, index, seed = last_start()
+    elif output._node is None:
         return because(name, "output_without_graph", reason=no_graph_reason(output))
-    if root is None:
-        gone = because(name, "gone" if backward.last_start[0] is not None else "no_backward")
-        if x.grad is None:
-            return gone
+    else:
+        (root, index), seed = place_of(output._node), np.ones(output.shape, output.dtype)
+    if root is None and x.grad is not None:
         return Explanation(name, x.grad).remark(f"({because(name, 'gone').reason})")
+    if root is None:
+        return because(name, "gone" if backward.last_start[0] is not None else "no_backward")
     nodes, place = nodes_below(root), place_of(x._node)
     if place[0] not in nodes or (place[0] is root and place[1] != index):
         return because(name, "not_on_a_path", node=root.name())
-    told = Explanation(name, x.grad)
     with remembered_values(nodes) as complete:
         if complete and seed is not None:
             end = None if output is None else (output.name or "the output", output)
             told = traced(name, (root, index, seed), [*nodes], place, end)
         else:
-            told.kind = USE
+            told = Explanation(name, x.grad, uses(root, nodes, place), kind=USE)
             told.remark(f"({because(name, 'forgotten').reason})")
-            told.paths = uses(root, nodes, place)
     if told.total is None:
         return because(name, "gave_none", node=root.name())
     told.start, told.leaf = root, x
-    if told.kind != USE or complete:
-        told.total = wrap(np.asarray(told.total))
-        _compare(told, x, output is None, any(n.hooks is not None for n in nodes))
+    if told.kind == USE and not complete:
+        return told
+    told.total = wrap(np.asarray(told.total))
+    if x.grad is not None:
+        hook = "of yours" * any(n.hooks is not None for n in nodes)
+        note, repair = difference(x.grad, told.total, hook)
+        return told.remark(note, told.repair or repair)
+    if not x.is_leaf:
+        told.remark(f"({because(name, 'no_leaf').reason})")
+    elif output is None:
+        told.remark(f"({because(name, 'not_kept').reason})")
     return told
-
-
-def _start_of(output: Any) -> tuple[Node | None, int, Any]:
-    """The node backward starts from, which of its outputs, and with what seed."""
-    if output is None:
-        ref, index, seed = backward.last_start
-        return None if ref is None else ref(), index, getattr(seed, "_data", seed)
-    if output._node is None:
-        return None, 0, None
-    return *place_of(output._node), np.ones(output.shape, output.dtype)
-
-
-def _compare(told: Explanation, x: Tensor, ran: bool, hooked: bool) -> None:
-    """A note where ``.grad`` does not hold this gradient."""
-    if x.grad is None and not x.is_leaf:
-        told.remark(f"({because(told.name, 'no_leaf').reason})")
-    elif x.grad is None and ran:
-        told.remark(f"({because(told.name, 'not_kept').reason})")
-    elif x.grad is not None:
-        note, repair = difference(told.name, x.grad, told.total, "of yours" * hooked)
-        told.remark(note, told.repair or repair)

@@ -12,6 +12,7 @@ from .. import ops
 from ..atomic import set_all
 from ..eager.tensor import Tensor, tensor
 from ..errors import DTypeError, describe, refusal
+from ..primitives.arguments import Function, Listed, Names, as_list, dtype_of
 from ..static import static_rnn
 from . import init
 from .init import Seed
@@ -51,7 +52,7 @@ class Linear(Module):
 class FunctionLayer(Module):
     """A function of `ops` as a module: what a class declares, its constructor and the function take by name."""
 
-    function: ClassVar[Callable[..., Any]]
+    function: ClassVar[Function]
 
     def __init_subclass__(cls, **options: Any) -> None:
         dataclass(cls, repr=False, eq=False)
@@ -59,14 +60,14 @@ class FunctionLayer(Module):
 
     def forward(self, x: Any) -> Any:
         """The function of ``x``."""
-        return self.function(x, **{name: getattr(self, name) for name in self.__match_args__})
+        options = {name: getattr(self, name) for name in self.__match_args__}
+        return type(self).function(x, **options)  # no method: asked of the class
 
 
 class Filters(Module):
     """What both convolutions share: ``weight``, filters over some channels each, and a bias for each filter."""
 
-    function: Callable[..., Any]
-    options: tuple[str, ...] = ("stride", "padding", "dilation", "groups")
+    function: ClassVar[Any]
     transposed = False
 
     def __init__(
@@ -104,8 +105,9 @@ class Filters(Module):
 
     def forward(self, x: Any) -> Any:
         """[batch, filters, height, width]; the last two as stride and padding say."""
-        options = {name: getattr(self, name) for name in self.options}
-        return self.function(x, self.weight, self.bias, **options)
+        function = type(self).function
+        options = {name: getattr(self, name) for name in function.primitive.attrs}
+        return function(x, self.weight, self.bias, **options)
 
 
 class Conv2d(Filters):
@@ -117,7 +119,7 @@ class Conv2d(Filters):
     (2, 8, 8, 8)
     """
 
-    function = staticmethod(ops.conv2d)
+    function = ops.conv2d
 
 
 class ConvTranspose2d(Filters):
@@ -129,8 +131,7 @@ class ConvTranspose2d(Filters):
     """
 
     transposed = True
-    function = staticmethod(ops.conv_transpose2d)
-    options = (*Filters.options, "output_padding")
+    function = ops.conv_transpose2d
 
     def __init__(
         self,
@@ -168,7 +169,7 @@ class MaxPool2d(Pool):
     (1, 1, 4, 4)
     """
 
-    function = staticmethod(ops.max_pool2d)
+    function = ops.max_pool2d
 
 
 class AvgPool2d(Pool):
@@ -179,7 +180,7 @@ class AvgPool2d(Pool):
     (1, 1, 4, 4)
     """
 
-    function = staticmethod(ops.avg_pool2d)
+    function = ops.avg_pool2d
 
 
 class Flatten(Module):
@@ -234,17 +235,12 @@ class Dropout(Module):
     def forward(self, x: Any) -> Any:
         """``x`` with gaps in training, ``x`` itself in use."""
         program = getattr(getattr(x, "block", None), "program", None)
-        seed = self._draw
+        seed: Any = self._draw
         if program is not None and self.training and self.p:
-            seed = _moving_seed(program, int(self._draw.integers(2**62)))
+            first = np.array(seed.integers(2**62))
+            seed = program.add_persistable(program.unique_name("seed"), first, trainable=False)
+            _descend(program.current_block(), seed, {"grad": -1, "learning_rate": 1})
         return ops.dropout(x, p=self.p, seed=seed, training=self.training)
-
-
-def _moving_seed(program: Any, first: int) -> Any:
-    """A persistable whole number that every run of the program makes one larger."""
-    seed = program.add_persistable(program.unique_name("seed"), np.array(first), trainable=False)
-    _descend(program.current_block(), seed, {"grad": -1, "learning_rate": 1})
-    return seed
 
 
 def _descend(block: Any, value: Any, attrs: Mapping[str, Any], **inputs: Any) -> None:
@@ -284,7 +280,7 @@ class Sequential(Module):
         """One layer, or a Sequential of some, which are shared."""
         return Sequential(*self.layers[index]) if isinstance(index, slice) else self.layers[index]
 
-    def __iter__(self) -> Iterator[Callable[..., Any]]:
+    def __iter__(self) -> Iterator[Function]:
         return iter(self.layers)
 
     def __len__(self) -> int:
@@ -315,7 +311,7 @@ class ReLU(FunctionLayer):
     tensor([0., 2.])
     """
 
-    function = staticmethod(ops.relu)
+    function = ops.relu
 
 
 class LeakyReLU(FunctionLayer):
@@ -326,7 +322,7 @@ class LeakyReLU(FunctionLayer):
     tensor([-0.5,  2. ])
     """
 
-    function = staticmethod(ops.leaky_relu)
+    function = ops.leaky_relu
     negative_slope: float = 0.01
 
 
@@ -338,7 +334,7 @@ class ELU(FunctionLayer):
     tensor([-0.6321,  2.    ])
     """
 
-    function = staticmethod(ops.elu)
+    function = ops.elu
     alpha: float = 1.0
 
 
@@ -350,7 +346,7 @@ class GELU(FunctionLayer):
     tensor([-0.1587,  1.9545])
     """
 
-    function = staticmethod(ops.gelu)
+    function = ops.gelu
 
 
 class SiLU(FunctionLayer):
@@ -361,7 +357,7 @@ class SiLU(FunctionLayer):
     tensor([-0.2689,  1.7616])
     """
 
-    function = staticmethod(ops.silu)
+    function = ops.silu
 
 
 class Softplus(FunctionLayer):
@@ -372,7 +368,7 @@ class Softplus(FunctionLayer):
     tensor([0.6931, 2.1269])
     """
 
-    function = staticmethod(ops.softplus)
+    function = ops.softplus
 
 
 class Sigmoid(FunctionLayer):
@@ -383,7 +379,7 @@ class Sigmoid(FunctionLayer):
     tensor([0.5   , 0.8808])
     """
 
-    function = staticmethod(ops.sigmoid)
+    function = ops.sigmoid
 
 
 class Tanh(FunctionLayer):
@@ -394,7 +390,7 @@ class Tanh(FunctionLayer):
     tensor([0.   , 0.964])
     """
 
-    function = staticmethod(ops.tanh)
+    function = ops.tanh
 
 
 class Softmax(FunctionLayer):
@@ -405,7 +401,7 @@ class Softmax(FunctionLayer):
     tensor([[0.5, 0.5]])
     """
 
-    function = staticmethod(ops.softmax)
+    function = ops.softmax
     axis: int = -1
 
 
@@ -417,7 +413,7 @@ class LogSoftmax(FunctionLayer):
     tensor([[-0.6931, -0.6931]])
     """
 
-    function = staticmethod(ops.log_softmax)
+    function = ops.log_softmax
     axis: int = -1
 
 
@@ -441,7 +437,7 @@ class LayerNorm(Module):
     def forward(self, x: Any) -> Any:
         """[..., width] → [..., width]."""
         x = as_value(x)
-        if not x.shape or x.shape[-1] != self.width:
+        if x.shape[-1:] != (self.width,):
             raise refusal(
                 f"LayerNorm({self.width}) normalises a last axis of {self.width}, not {describe(x)}",
                 "LayerNorm(width of the last axis)",
@@ -480,38 +476,39 @@ class BatchNorm(Module):
     def forward(self, x: Any) -> Any:
         """The same shape."""
         x = as_value(x)
-        if len(x.shape) < 2 or x.shape[1] != self.channels:
+        if x.shape[1:2] != (self.channels,):
             raise refusal(
                 f"BatchNorm({self.channels}) takes [batch, {self.channels}, ...], not {describe(x)}",
                 "BatchNorm(size of axis 1); channels are axis 1",
             )
-        mean, var = (None, None) if self.training else (self.running_mean, self.running_var)
+        mean = var = None
         if self.training:
             self._remember(x)
+        else:
+            mean, var = self.running_mean, self.running_var
         return ops.batch_norm(x, self.weight, self.bias, mean, var, eps=self.eps)
 
     def _remember(self, x: Any) -> None:
-        axes = tuple(k for k in range(len(x.shape)) if k != 1)
+        """Move what runs towards the statistics of this batch: in a Program, in every run."""
         if not isinstance(x, Tensor):
             with x.block.program.role_guard("optimize"):
-                _move_towards(self.running_mean, ops.mean(x, axis=axes), self.momentum)
-                _move_towards(self.running_var, ops.var(x, axis=axes, correction=1), self.momentum)
+                for running, now in self._statistics(x):
+                    gap = ops.sub(running, now)
+                    _descend(gap.block, running, {"learning_rate": self.momentum}, grad=gap)
             return
         if x.size < 2 * self.channels:
             what = f"one value per channel has no variance: {describe(x)}"
             raise refusal(what, "a larger batch, or eval()")
         changes: list[tuple[Any, str, Any]] = []
-        news = ops.mean(x._data, axis=axes), ops.var(x._data, axis=axes, correction=1)
-        for running, now in zip((self.running_mean, self.running_var), news, strict=True):
+        for running, now in self._statistics(x._data):
             new = (1 - self.momentum) * running._data + self.momentum * now
             changes += replaced(running, new.astype(running.dtype, copy=False))
         set_all(changes)
 
-
-def _move_towards(running: Any, new: Any, share: float) -> None:
-    """``running = running - share * (running - new)``."""
-    gap = ops.sub(running, new)
-    _descend(gap.block, running, {"learning_rate": share}, grad=gap)
+    def _statistics(self, x: Any) -> Iterator[tuple[Any, Any]]:
+        axes = (0, *range(2, len(x.shape)))
+        yield self.running_mean, ops.mean(x, axis=axes)
+        yield self.running_var, ops.var(x, axis=axes, correction=1)
 
 
 class Recurrent(Module):
@@ -519,6 +516,7 @@ class Recurrent(Module):
 
     gates = 1
     states = 1
+    more_biases: Names = ()  # of one block each
 
     def __init__(
         self,
@@ -540,16 +538,14 @@ class Recurrent(Module):
         self.weight_x = init.fan_in((inputs, wide), hidden, draw, dtype)
         self.weight_h = init.fan_in((hidden, wide), hidden, draw, dtype)
         self.bias = init.fan_in((wide,), hidden, draw, dtype) if bias else None
-        self._add_weights(bias, draw, dtype)
+        for name in self.more_biases:
+            setattr(self, name, init.fan_in((hidden,), hidden, draw, dtype) if bias else None)
         self.others = [  # layer by layer, in each the one that goes backwards last
             type(self)(inputs if k < ways else ways * hidden, hidden, bias, draw, dtype)
             for k in range(1, num_layers * ways)
         ]
 
-    def _add_weights(self, bias: bool, draw: Any, dtype: Any) -> None:
-        """What a layer has besides."""
-
-    def step(self, fed: Any, *states: Any) -> list[Any]:
+    def step(self, fed: Any, *states: Any) -> Listed:
         """The next states, from the products of the input and the states; the first is the output."""
         raise NotImplementedError
 
@@ -560,7 +556,7 @@ class Recurrent(Module):
         ways, batch, hidden], and the states of both ways stand side by side.  Errors: `ShapeError`.
         """
         x = as_value(x)
-        if len(x.shape) != 3 or x.shape[2] != self.inputs:
+        if x.shape[2:] != (self.inputs,):
             axes = "batch, steps" if self.batch_first else "steps, batch"
             name = f"{type(self).__name__}({self.inputs}, {self.hidden})"
             raise refusal(
@@ -582,14 +578,14 @@ class Recurrent(Module):
         x = ops.swapaxes(x, axis1=0, axis2=1) if self.batch_first else x
         return x, states[0] if self.states == 1 else tuple(states)
 
-    def _states(self, x: Any, state: Any, count: int) -> list[Any]:
+    def _states(self, x: Any, state: Any, count: int) -> Listed:
         """The first states of each layer; None for zeros."""
         if state is None:
             return [None] * count
-        parts = list(state) if isinstance(state, list | tuple) else [state]
+        parts = as_list(state)
         one = (x.shape[1], self.hidden)
         wanted = (count, *one) if count > 1 else one
-        if len(parts) != self.states or any(tuple(np.shape(s)) != wanted for s in parts):
+        if len(parts) != self.states or any(np.shape(s) != wanted for s in parts):
             shown = ", ".join(map(describe, parts))
             raise refusal(
                 f"the state of this {type(self).__name__} is {self.states} × {list(wanted)}, not {shown}",
@@ -597,27 +593,24 @@ class Recurrent(Module):
             )
         return [parts] if count == 1 else [[s[k] for s in parts] for k in range(count)]
 
-    def _run(self, x: Any, first: Any) -> tuple[Any, list[Any]]:
+    def _run(self, x: Any, states: Any) -> tuple[Any, Listed]:
         """One layer in one direction."""
         fed = ops.linear(x, self.weight_x, self.bias)
-        if first is None:
-            first = [ops.zeros_like(ops.sum(fed, axis=0)[:, : self.hidden])] * self.states
-        return (self._walk if isinstance(x, Tensor) else self._write)(fed, first)
+        if states is None:
+            states = [ops.zeros_like(ops.sum(fed, axis=0)[:, : self.hidden])] * self.states
+        if not isinstance(x, Tensor):
 
-    def _walk(self, fed: Any, states: list[Any]) -> tuple[Any, list[Any]]:
+            def step(row: Any, *before: Any) -> tuple[Listed, Listed]:
+                after = self.step(row, *before)
+                return after[:1], after
+
+            (whole,), last = static_rnn(step, [fed], states)
+            return whole, last
         outputs = []
         for row in ops.unbind(fed) if len(fed) else ():
             states = self.step(row, *states)
             outputs.append(states[0])
         return ops.stack(outputs) if outputs else fed[:, :, : self.hidden], states
-
-    def _write(self, fed: Any, states: list[Any]) -> tuple[Any, list[Any]]:
-        def step(row: Any, *before: Any) -> tuple[list[Any], list[Any]]:
-            after = self.step(row, *before)
-            return after[:1], after
-
-        (outputs,), last = static_rnn(step, [fed], states)
-        return outputs, last
 
 
 class RNN(Recurrent):
@@ -629,10 +622,9 @@ class RNN(Recurrent):
     ((5, 2, 4), (2, 4))
     """
 
-    def step(self, fed: Any, *states: Any) -> list[Any]:
+    def step(self, fed: Any, *states: Any) -> Listed:
         """The next state."""
-        (h,) = states
-        return [ops.tanh(ops.linear(h, self.weight_h, fed))]
+        return [ops.tanh(ops.linear(states[0], self.weight_h, fed))]
 
 
 class LSTM(Recurrent):
@@ -649,7 +641,7 @@ class LSTM(Recurrent):
     gates = 4
     states = 2
 
-    def step(self, fed: Any, *states: Any) -> list[Any]:
+    def step(self, fed: Any, *states: Any) -> Listed:
         """The next state and the next cell."""
         h, c = states
         parts = ops.split(ops.linear(h, self.weight_h, fed), num_or_sections=4, axis=1)
@@ -670,11 +662,10 @@ class GRU(Recurrent):
     """
 
     gates = 3
+    more_biases = ("bias_n",)
+    bias_n: Tensor | None
 
-    def _add_weights(self, bias: bool, draw: Any, dtype: Any) -> None:
-        self.bias_n = init.fan_in((self.hidden,), self.hidden, draw, dtype) if bias else None
-
-    def step(self, fed: Any, *states: Any) -> list[Any]:
+    def step(self, fed: Any, *states: Any) -> Listed:
         """The next state."""
         (h,) = states
         of_state = ops.split(ops.linear(h, self.weight_h), num_or_sections=3, axis=1)
@@ -726,7 +717,7 @@ class MultiHeadAttention(Module):
         value = key if value is None else value
         query, key, value = map(as_value, (query, key, value))
         for sequence in (query, key, value):
-            if len(sequence.shape) != 3 or sequence.shape[2] != self.width:
+            if sequence.shape[2:] != (self.width,):
                 raise refusal(
                     f"MultiHeadAttention({self.width}) takes [batch, steps, "
                     f"{self.width}], not {describe(sequence)}",
@@ -741,7 +732,12 @@ class MultiHeadAttention(Module):
             seen = np.tri(query.shape[1], key.shape[1], dtype=bool)
             mask = seen if mask is None else ops.logical_and(mask, seen)
         if mask is not None:
-            _check_mask(mask)
+            if dtype_of(mask).kind == "f":  # elsewhere it is added to the scores, and 0 lets look
+                raise refusal(
+                    f"a mask {describe(mask)}: true is where a place may look",
+                    "mask.astype(bool), or mask == 0 where it was to be added",
+                    DTypeError,
+                )
             scores = ops.where(mask, scores, NEVER)
         mixed = ops.swapaxes(ops.matmul(ops.softmax(scores, axis=-1), v), axis1=1, axis2=2)
         return self.out(ops.reshape(mixed, shape=(*query.shape[:2], self.width)))
@@ -750,13 +746,3 @@ class MultiHeadAttention(Module):
         """[batch, steps, width] → [batch, heads, steps, width of a head]."""
         apart = (*x.shape[:2], self.heads, self.width // self.heads)
         return ops.swapaxes(ops.reshape(x, shape=apart), axis1=1, axis2=2)
-
-
-def _check_mask(mask: Any) -> None:
-    dtype = np.dtype(getattr(mask, "dtype", None) or np.asarray(mask).dtype)
-    if dtype.kind == "f":  # elsewhere such a mask is added to the scores, and 0 lets look
-        raise refusal(
-            f"a mask {describe(mask)}: true is where a place may look",
-            "mask.astype(bool), or mask == 0 where it was to be added",
-            DTypeError,
-        )

@@ -21,7 +21,8 @@ from ..eager.tensor import Tensor, tensor
 from ..errors import DTypeError, MinigradError, describe, refusal
 from ..errors.calls import CheckedConstructors, misfit
 from ..errors.other_libraries import TABLES, missing
-from ..optim.optimizers import Array, fitting_state
+from ..ops.shape import Array
+from ..optim.optimizers import fitting_state
 from ..primitives.values import Operators
 
 
@@ -89,18 +90,19 @@ class Module(CheckedConstructors):
 
     def _append_to(self, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Forward in a Program, where every Tensor of the module is a Variable."""
-        places = [
-            (_slots(path, home), key, at, _variable(program, path, at))
-            for path, home, key, at in self._places()
-            if isinstance(at, Tensor)
-        ]
+        places = []
+        for path, home, key, at in self._places():
+            if isinstance(at, Tensor):
+                if isinstance(home, tuple):
+                    raise refusal(f"{path!r} stands in a tuple", "a list", StateError)
+                places.append((home, key, at, _variable(program, path, at)))
         try:
-            for slots, key, _, variable in places:  # in a Program, self.weight is a Variable
-                slots[key] = variable
+            for home, key, _, variable in places:  # in a Program, self.weight is a Variable
+                home[key] = variable
             return self.forward(*args, **kwargs)
         finally:
-            for slots, key, at, _ in places:
-                slots[key] = at
+            for home, key, at, _ in places:
+                home[key] = at
 
     def __getattr__(self, name: str) -> Any:
         raise missing(f"this {type(self).__name__}", name, TABLES["Module"], self)
@@ -114,7 +116,7 @@ class Module(CheckedConstructors):
     # -- what it holds ----------------------------------------------------------------------
 
     def _places(self) -> Iterator[tuple[str, Any, Any, Any]]:
-        """(path, what holds it, key there, value) for every place; what is shared has several."""
+        """(path, what it can be exchanged in, key there, value) for every place; what is shared has several."""
         entered: set[int] = set()
         waiting: list[tuple[str, Any, Any, Any]] = [("", None, None, self)]
         while waiting:
@@ -122,7 +124,9 @@ class Module(CheckedConstructors):
             yield path, home, key, at
             if id(at) not in entered:
                 entered.add(id(at))
-                waiting += reversed([(_join(path, k), at, k, v) for k, v in _children(at)])
+                before = f"{path}." if path else ""
+                home = vars(at) if isinstance(at, Module) else at
+                waiting += [(f"{before}{k}", home, k, v) for k, v in reversed(_children(at))]
 
     def _inside(self) -> Iterator[tuple[str, Any]]:
         """(path, Tensor or Module) for everything inside, each object once."""
@@ -206,31 +210,17 @@ class Module(CheckedConstructors):
         return "\n".join(lines)
 
 
-def _join(path: str, key: Any) -> str:
-    return f"{path}.{key}" if path else str(key)
-
-
-def _slots(path: str, home: Any) -> Any:
-    """Where the values that something holds can be exchanged."""
-    if isinstance(home, tuple):
-        raise refusal(f"{path!r} stands in a tuple", "a list", StateError)
-    return vars(home) if isinstance(home, Module) else home
-
-
 def _is_fact(key: str, value: Any) -> bool:
     plain = isinstance(value, int | float | str | tuple) and not isinstance(value, bool)
-    return plain and key[0] != "_" and not (isinstance(value, tuple) and _children(value))
+    return plain and key[0] != "_" and not _children(value)
 
 
 def _children(at: Any) -> list[tuple[Any, Any]]:
     """(key, value) of what may hold parameters inside a Module, a list or a dictionary."""
-    items: Iterable[tuple[Any, Any]] = ()
     if isinstance(at, Module):
-        items = [(k, v) for k, v in vars(at).items() if k[0] != "_"]
-    elif isinstance(at, list | tuple):
-        items = enumerate(at)
-    elif isinstance(at, dict):
-        items = at.items()
+        at = {k: v for k, v in vars(at).items() if k[0] != "_"}
+    listed = enumerate(at) if isinstance(at, list | tuple) else ()
+    items = at.items() if isinstance(at, dict) else listed
     return [(k, v) for k, v in items if isinstance(v, Tensor | Module | list | tuple | dict)]
 
 
@@ -281,4 +271,4 @@ def _variable(program: Any, path: str, at: Tensor) -> Any:
     while name in block.vars:
         name, k = f"{at.name or path}_{k + 1}", k + 1
     program.lifted[id(at)] = (at, name)
-    return program.add_persistable(name, np.array(at._data), trainable=at.requires_grad)
+    return program.add_persistable(name, at, trainable=at.requires_grad)

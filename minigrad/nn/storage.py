@@ -18,7 +18,7 @@ import numpy as np
 
 from ..atomic import replacing
 from ..errors import MinigradError, describe, refusal
-from ..optim.optimizers import Array
+from ..ops.shape import Array
 from ..static.text.literals import DTYPES
 from .module import Module, StateError
 
@@ -116,7 +116,8 @@ def load(path: str | Path, limit: int = LIMIT) -> dict[str, Array]:
 def _load_npz(path: str | Path, limit: int) -> dict[str, Array]:
     with zipfile.ZipFile(path) as whole:
         members = whole.infolist()
-        for name, times in Counter(m.filename for m in members).items():
+        names = Counter(m.filename for m in members)
+        for name, times in names.items():
             if times > 1 or not name.endswith(".npy"):
                 what = f"{Path(path).name} holds {name!r}"
                 raise _unsound(f"{what}: a state holds each array once, as .npy")
@@ -126,12 +127,12 @@ def _load_npz(path: str | Path, limit: int) -> dict[str, Array]:
         if size > RATIO * there:  # packed too well, or members share their bytes
             growth = f"grows from {there} to {size} bytes"
             raise _unsound(f"{Path(path).name} {growth}: no honest arrays")
-        return {m.filename.removesuffix(".npy"): _read(whole, m.filename) for m in members}
-
-
-def _read(whole: zipfile.ZipFile, name: str) -> Array:
-    with whole.open(name) as stored:
-        return np.lib.format.read_array(stored, allow_pickle=False)
+        arrays = {}
+        for name in names:
+            with whole.open(name) as stored:
+                array = np.lib.format.read_array(stored, allow_pickle=False)
+            arrays[name.removesuffix(".npy")] = array
+        return arrays
 
 
 def _ending(path: str | Path) -> str:

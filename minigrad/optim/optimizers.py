@@ -25,6 +25,7 @@ from ..errors import (
 )
 from ..errors.calls import CheckedConstructors
 from ..errors.other_libraries import TABLES, missing
+from ..ops.shape import Array
 from ..primitives.registry import REGISTRY
 
 __all__ = [
@@ -73,29 +74,6 @@ def check_options(options: Mapping[str, Any]) -> None:
 _NAMES = {"momentum": "mu", "nesterov": "use_nesterov"}
 
 
-def group_of(
-    group: Mapping[str, Any], defaults: Mapping[str, Any], trained: list[Tensor]
-) -> dict[str, Any]:
-    """A group of parameters with all its options.  Errors: `GradError` for what is no group, or trained already."""
-    advice = '[{"params": model.body}, {"params": model.head, "lr": 0.1}]'
-    if not isinstance(group, Mapping) or "params" not in group:
-        what = f"a group of parameters is a dictionary with 'params', not {describe(group)}"
-        raise refusal(what, advice, GradError)
-    options = {_NAMES.get(name, name): value for name, value in group.items() if name != "params"}
-    for name in options:
-        if name not in defaults:
-            known = [n for n in ("momentum", "nesterov", *defaults) if _NAMES.get(n, n) in defaults]
-            what = f"a group of parameters has no {name!r}{did_you_mean(name, known)}"
-            raise refusal(what, f"an option that all groups have: {advice}", ArgumentError)
-    params = leaves(group["params"])
-    if twice := [p for p in params if any(p is q for q in trained)]:
-        what = f"{twice[0].name or describe(twice[0])} stands in two groups of parameters"
-        raise refusal(what, "each parameter in one group", GradError)
-    whole = {"params": params, **defaults, **options}
-    check_options(whole)
-    return whole
-
-
 def leaves(parameters: Any) -> list[Tensor]:
     """The Tensors of a module or a list; none for None.  Errors: `GradError`."""
     if parameters is None:
@@ -106,17 +84,17 @@ def leaves(parameters: Any) -> list[Tensor]:
         what = f"parameters are Tensors or a module, not {describe(parameters)}"
         advice = "a list of Tensors" if isinstance(values, Tensor) else _repair(parameters)
         raise refusal(what, advice, GradError)
-    tensors: dict[int, Tensor] = {}
+    tensors: dict[Tensor, None] = {}
     for p in values.items() if isinstance(values, Mapping) else values:
         if not isinstance(p, Tensor) or not p.is_leaf or not p.requires_grad:
             what = f"a parameter is a leaf Tensor that requires grad, not {describe(p)}"
             raise refusal(what, _repair(p), GradError)
-        tensors[id(p)] = p
+        tensors[p] = None
     if not tensors:
         advice = "a module with layers as attributes; frozen ones thaw by model.requires_grad_()"
         advice = advice if whole else "a module, or a list; a generator gives its values once"
         raise refusal("there are no parameters to train: the list is empty", advice, GradError)
-    return list(tensors.values())
+    return list(tensors)
 
 
 def _repair(p: Any) -> str:
@@ -163,7 +141,6 @@ def fitting_state(
 
 Rate = float | Callable[[Any], Any]
 Clip = Callable[[list[Any]], list[Any]]
-Array = np.ndarray[Any, Any]
 
 
 def exponential(rate: float, factor: float) -> Rate:
@@ -207,12 +184,8 @@ def cosine(rate: float, steps: int, end: float = 0.0) -> Rate:
     [0.1, 0.05, 0.0, 0.0]
     """
     check_numbers(rate=rate, steps=steps)
-
-    def schedule(count: Any) -> Any:
-        way = ops.minimum(count / steps, 1.0)
-        return end + (rate - end) * 0.5 * (1.0 + ops.cos(pi * way))
-
-    return schedule
+    half = (rate - end) * 0.5
+    return lambda count: end + half * (1.0 + ops.cos(pi * ops.minimum(count / steps, 1.0)))
 
 
 def warmup(rate: Rate, steps: int) -> Rate:
@@ -290,7 +263,7 @@ class LambdaLR(CheckedConstructors):
         self._set()
 
     def _set(self) -> None:
-        rates = [self.rate(b, f) for b, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
+        rates = [*map(self.rate, self.base_lrs, self.lr_lambdas)]
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = rate
 
@@ -428,15 +401,15 @@ class Optimizer(CheckedConstructors):
             what = f"clip is {describe(clip)}, no function"
             raise refusal(what, "clip=optim.clip_by_norm(1.0)", ArgumentError)
         self.clip, self.count = clip, 0
-        self._own = (*attrs, *(("weight_decay",) if self.decoupled else ()))
+        self._own = [*attrs, *["weight_decay"] * self.decoupled]
         self._defaults = {"lr": lr, "weight_decay": weight_decay, **attrs}
         check_options(self._defaults)
         self.parameters: list[Tensor] = []
         self.param_groups: list[dict[str, Any]] = []
         self.state: dict[Tensor, list[Array]] = {}  # what is remembered, slot by slot
-        listed = parameters if isinstance(parameters, list | tuple) else []
-        is_grouped = any(isinstance(group, dict) for group in listed)
-        for group in parameters if is_grouped else [{"params": parameters}]:
+        listed = isinstance(parameters, list | tuple)
+        grouped = listed and any(isinstance(group, dict) for group in parameters)
+        for group in parameters if grouped else [{"params": parameters}]:
             self.add_param_group(group)
 
     def add_param_group(self, group: Mapping[str, Any]) -> None:
@@ -450,13 +423,33 @@ class Optimizer(CheckedConstructors):
         >>> optimizer.step()
         >>> v.item(), w.item()
         (0.9, 0.5)
+
+        Errors: `GradError` for what is no group, or trained already.
         """
-        whole = group_of(group, self._defaults, self.parameters)
-        params = whole["params"]
+        advice, defaults = (
+            '[{"params": model.body}, {"params": model.head, "lr": 0.1}]',
+            self._defaults,
+        )
+        if not isinstance(group, Mapping) or "params" not in group:
+            what = f"a group of parameters is a dictionary with 'params', not {describe(group)}"
+            raise refusal(what, advice, GradError)
+        options = {_NAMES.get(name, name): v for name, v in group.items() if name != "params"}
+        for name in options:
+            if name not in defaults:
+                names = ("momentum", "nesterov", *defaults)
+                known = [n for n in names if _NAMES.get(n, n) in defaults]
+                what = f"a group of parameters has no {name!r}{did_you_mean(name, known)}"
+                raise refusal(what, f"an option that all groups have: {advice}", ArgumentError)
+        params = leaves(group["params"])
+        if twice := [p for p in params if p in self.state]:
+            what = f"{twice[0].name or describe(twice[0])} stands in two groups of parameters"
+            raise refusal(what, "each parameter in one group", GradError)
+        whole = {"params": params, **defaults, **options}
+        check_options(whole)
         state = {p: [_first(kind, p) for kind in self.memory.values()] for p in params}
-        groups, parameters = [*self.param_groups, whole], [*self.parameters, *params]
-        added = {"param_groups": groups, "parameters": parameters, "state": self.state | state}
-        set_all([(self, name, value) for name, value in added.items()])
+        groups = (self, "param_groups", [*self.param_groups, whole])
+        parameters = (self, "parameters", [*self.parameters, *params])
+        set_all([groups, parameters, (self, "state", self.state | state)])
 
     @property
     def lr(self) -> Any:
@@ -626,9 +619,10 @@ class SGD(Optimizer):
             raise refusal(what, "True or False; options by name", ArgumentError)
         if nesterov and not momentum:
             raise refusal("nesterov looks ahead along the velocity", "momentum=0.9", ArgumentError)
-        attrs: dict[str, Any] = {"mu": momentum, "use_nesterov": nesterov} if momentum else {}
+        attrs: dict[str, Any] = {}
         if momentum:
             self.type, self.memory = "momentum", {"velocity": "zeros"}
+            attrs = {"mu": momentum, "use_nesterov": nesterov}
         super().__init__(parameters, lr, weight_decay, clip, **attrs)
 
 
