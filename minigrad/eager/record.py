@@ -102,7 +102,8 @@ def apply_source(p: Primitive) -> Iterator[str]:
             yield f"elif isinstance(x{k}, Value): return other_engine({call})"
             yield f"elif x{k} is REQUIRED: raise primitive.call_error({k})"
             turned = "plain" if as_it_is else "as_array"
-            yield f"else: d{k} = {turned}(x{k}, primitive, {k}); e{k} = None"
+            behind = "".join(f"x{j}, " for j in range(k + 1, len(p.inputs)))
+            yield f"else: d{k} = {turned}(x{k}, primitive, {k}, ({behind})); e{k} = None"
     arrays = [f"{_star(p, k)}d{k}" for k in range(len(p.inputs))]
     arrays += [f"{name}=a{k}" if p.list_input else f"a{k}" for k, name in enumerate(p.attrs)]
     yield f"try: out = _kernel({', '.join(arrays)})"
@@ -424,18 +425,24 @@ def owned(values: Any, arrays: Listed) -> Listed:
     return [d if isinstance(x, Tensor) and not x._exposed else own(d) for x, d in pairs]
 
 
-def plain(value: Any, primitive: Primitive, k: int) -> Any:
+def plain(value: Any, primitive: Primitive, k: int, behind: Args) -> Any:
     """A number as it is (it takes on the other operand's dtype), anything else as an array."""
-    return value if isinstance(value, AS_IT_IS) else as_array(value, primitive, k)
+    return value if isinstance(value, AS_IT_IS) else as_array(value, primitive, k, behind)
 
 
-def as_array(value: Any, primitive: Primitive, k: int) -> Any:
-    """What a kernel computes with, of its k-th input: none turns lists into arrays itself."""
+def as_array(value: Any, primitive: Primitive, k: int, behind: Args) -> Any:
+    """What a kernel computes with, of its k-th input: none turns lists into arrays itself.
+
+    An input ``behind`` it that was not given is told first.
+    """
     if isinstance(value, np.ma.MaskedArray):
         raise masked(value)
     try:
         return np.asarray(value)
     except ValueError as error:
+        for place, given in enumerate(behind, k + 1):
+            if given is REQUIRED:
+                raise primitive.call_error(place) from None
         raise op_error(primitive.type, [primitive.inputs[k]], [value], {}, error) from error
 
 
