@@ -85,17 +85,17 @@ class Executor:
         self._check(program, fed, fetch)
         updates = Scope(self.scope)
         updates.values.update(_copies(missing))
-        local = Scope(updates) if scope is None else scope
-        local.parent = updates
-        local.values.update(constants | fed)
         root = program.global_block()
+        local = Scope(updates) if scope is None else scope
+        local.parent, local.block = updates, root.idx
+        local.values.update(constants | fed)
         keep = scope is not None or any(n not in root.vars for n in fetch)
         if scope is not None:
             scope.record = Record(program)
         run = Run(program, updates, step_limit, check_finite, keep, memory_limit, local.record)
         try:
             with np.errstate(all="ignore") if check_finite else nullcontext():
-                run.block(root, local)
+                run.block(local)
             results = [_fetched(name, local) for name in fetch]
         except MemoryError:  # where not even the words of a better error had room
             what = "this machine has no memory left for the values of this run"
