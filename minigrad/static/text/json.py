@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from ...errors import ProgramFormatError, describe, refusal
-from ...grad_names import EMPTY
 from ...ops.shape import Array
 from ...primitives.arguments import ByName
 from ..program.block import Block
@@ -169,8 +168,7 @@ def from_json(text: str, limit: int = LIMIT) -> Program:
         _check(data, _SCHEMA, "the file")
         return mark_given(verify(_program(data, limit)))
     except Exception as error:  # whatever a damaged text provokes
-        reason = error or type(error).__name__
-        raise ProgramFormatError(f"this is no stored program: {reason}") from None
+        raise ProgramFormatError(f"this is no stored program: {error}") from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> ByName:
@@ -181,20 +179,21 @@ def _unique(pairs: list[tuple[str, Any]]) -> ByName:
 
 
 def _program(data: ByName, limit: int) -> Program:
-    """All blocks, then all variables, then all operators: each may speak of what came before it."""
+    """Blocks with their variables and operators, then what speaks of operators."""
     program = Program()
     program.blocks.clear()
     program.history = data["history"]
     for k, part in enumerate(data["blocks"]):
-        program.blocks.append(Block(program, k, part["parent"], part["forward"]))
-    pairs = list(zip(program.blocks, data["blocks"], strict=True))
-    for block, part in pairs:
+        block = Block(program, k, part["parent"], part["forward"])
+        program.blocks.append(block)
         for variable in part["variables"]:
             declare(block, limit, *variable)
-    for block, part in pairs:
         for item in part["operators"]:
-            _add(block, item)
-    for block, part in pairs:
+            attrs = {name: from_plain(value) for name, value in item["attrs"].items()}
+            op = Operator(item["type"], item["inputs"], item["outputs"], attrs, item["role"])
+            block.ops.append(op)
+            block.written.update(op.output_names)
+    for block, part in zip(program.blocks, data["blocks"], strict=True):
         for op, item in zip(block.ops, part["operators"], strict=True):
             op.forward_op = item["of"] and _operator_at(program, *item["of"])
     known = {v.name for v in program.all_variables()}
@@ -219,13 +218,6 @@ def _program(data: ByName, limit: int) -> Program:
         if name not in program.blocks[0].vars:
             raise ValueError(f"{name!r} is no variable of block 0")
     return program
-
-
-def _add(block: Block, item: ByName) -> None:
-    attrs = {name: from_plain(value) for name, value in item["attrs"].items()}
-    op = Operator(item["type"], item["inputs"], item["outputs"], attrs, item["role"])
-    block.ops.append(op)
-    block.written.update(n for n in op.output_names if n != EMPTY)
 
 
 def _operator_at(program: Program, b: int, k: int) -> Operator:
