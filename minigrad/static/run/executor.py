@@ -9,7 +9,6 @@ What a program is fed stands below: every way of running one asks there.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -94,7 +93,7 @@ class Executor:
             scope.record = Record(program)
         run = Run(program, updates, step_limit, check_finite, keep, memory_limit, local.record)
         try:
-            with np.errstate(all="ignore") if check_finite else nullcontext():
+            with np.errstate(all="ignore" if check_finite else None):
                 run.block(local)
             results = [_fetched(name, local) for name in fetch]
         except MemoryError:  # where not even the words of a better error had room

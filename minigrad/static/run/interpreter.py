@@ -308,24 +308,18 @@ def run_loop_grad(run: Run, op: Operator, scope: Scope) -> None:
         grads = _values(inner, op.attrs["carried_grad"])
         inner_scopes.append(inner)
     _set(scope, op.outputs["x_grad"], grads)
-    for slot, attr, gathered in (("params", "params_local", _sum), ("seq", "steps_grad", _stack)):
+    for slot, attr in (("params", "params_local"), ("seq", "steps_grad")):
         names = op.outputs.get(f"{slot}_grad", ())
         outer = op.inputs.get(slot, ())
         for name, local, value in zip(names, op.attrs.get(attr, ()), outer, strict=True):
             if name != EMPTY:
                 parts = [value_of(inner, local) for inner in inner_scopes]
-                no_step = np.zeros_like(value_of(scope, value))
-                scope.values[name] = gathered(parts) if parts else no_step
-
-
-def _sum(parts: list[Array]) -> Array:
-    """The gradient of what the body reads from outside."""
-    return functools.reduce(np.add, map(in_order, parts))
-
-
-def _stack(parts: list[Array]) -> Array:
-    """The gradient of a sequence, from those of its elements, last one first."""
-    return np.stack(parts[::-1])
+                if not parts:
+                    scope.values[name] = np.zeros_like(value_of(scope, value))
+                elif slot == "seq":  # its elements', last one first
+                    scope.values[name] = np.stack(parts[::-1])
+                else:
+                    scope.values[name] = functools.reduce(np.add, map(in_order, parts))
 
 
 def _values(scope: Scope, names: list[str]) -> list[Any]:
