@@ -195,6 +195,12 @@ class Block:
         return f"<block {self.idx}, parent {self.parent}: {len(self.ops)} ops, {len(self.vars)} variables>"
 
 
+def is_cut_off(block: Block, inputs: Slots) -> bool:
+    """Whether no gradient flows to anything that control flow reads through these slots."""
+    handed_in = [n for slot in ("x", "params", "seq") for n in inputs.get(slot, ())]
+    return all(block.var(n).stop_gradient for n in handed_in)
+
+
 #: numbers, and what attrs may be compared by: a union made in the call would cost as much as the rest of it
 NUMBERS = (bool, int, float)
 COMPARED = (int, float, str, tuple)

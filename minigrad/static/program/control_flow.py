@@ -26,7 +26,7 @@ from ...ops.index import getitem, setitem
 from ...ops.shape import Shape, fits
 from ...primitives.arguments import Attrs, Function, Slots, as_list
 from ...primitives.registry import REGISTRY
-from .block import Block
+from .block import Block, is_cut_off
 from .infer import Type, common
 from .operator import Operator
 from .program import default_program
@@ -60,7 +60,7 @@ def while_loop(cond: Function, body: Function, loop_vars: Sequence[Any]) -> list
     if not starts:
         what = "while_loop needs at least one loop variable"
         raise wrong(what, "loop_vars=[0], which counts the steps")
-    block = program.create_block(outer.idx)
+    block = program.create_block()
     carried = [handed_in(block, v, v.shape) for v in starts]
     with program.block_guard(block):
         next_ = own_names(block, next_values(block, body(*carried), starts, "the loop body"))
@@ -121,7 +121,7 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
 def _branch(outer: Block, function: Callable[[], Any]) -> tuple[Block, type | None, list[Variable]]:
     """The block of a branch, how it packs its results, and the results."""
     program = outer.program
-    block = program.create_block(outer.idx)
+    block = program.create_block()
     with program.block_guard(block):
         kind, values = _unpacked(function())
         return block, kind, own_names(block, _variables(block, values))
@@ -227,7 +227,7 @@ def static_rnn(
     outer = program.current_block()
     seqs = _sequences(outer, inputs)
     starts = _variables(outer, states)
-    block = program.create_block(outer.idx)
+    block = program.create_block()
     carried = [handed_in(block, v, v.shape) for v in starts]
     slices = [handed_in(block, v, v.shape[1:]) for v in seqs]
     with program.block_guard(block):
@@ -337,8 +337,8 @@ def next_values(block: Block, given: Any, starts: list[Variable], what: str) -> 
         raise wrong(what, "return the next value of every loop variable, in their order")
     results = []
     for k, (start, value) in enumerate(zip(starts, values, strict=True)):
-        number = isinstance(value, int | float)
-        value = np.asarray(value, start.dtype) if number else value
+        if isinstance(value, int | float):
+            value = np.asarray(value, start.dtype)
         result = block.program.as_variable(value, block)
         if not same_types(start, result):
             what = f"{what} changes loop variable {k}: it starts as {start!r} and goes on as {result!r}"
@@ -373,8 +373,7 @@ def append_control(
 ) -> dict[str, list[Variable]]:
     """Append the operator; ``types`` are those of its outputs by slot."""
     unique = outer.program.unique_name
-    reads = [n for s in ("x", "params", "seq") for n in inputs.get(s, ())]
-    stop = all(outer.var(n).stop_gradient for n in reads)
+    stop = is_cut_off(outer, inputs)
     results = dict[str, list[Variable]]()
     for slot, listed in types.items():
         results[slot] = [

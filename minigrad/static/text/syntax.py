@@ -30,7 +30,7 @@ import numpy as np
 from ...errors import ProgramFormatError, describe, did_you_mean, refusal
 from ...grad_names import EMPTY, GRAD, variable_of, whole
 from ...primitives.arguments import Attrs, ByName, Names, Slots
-from ..program.block import Block
+from ..program.block import Block, is_cut_off
 from ..program.operator import (
     BLOCK_ATTRS,
     CONTROL,
@@ -38,6 +38,7 @@ from ..program.operator import (
     Operator,
     check_slots,
     find_info,
+    has_blocks,
     op_info,
 )
 from ..program.program import BackwardCall, Program, Pruned
@@ -276,9 +277,7 @@ def _append(block: Block, line: str, role: str) -> None:
         block.vars.update(gradients)
         block.ops.append(op)
         block.written.update(op.output_names)
-        handed_in = [n for slot in ("x", "params", "seq") for n in op.inputs.get(slot, ())]
-        through = info.forward is None and not info.is_grad
-        if through and all(block.var(n).stop_gradient for n in handed_in):
+        if has_blocks(op.type) and is_cut_off(block, op.inputs):
             for name in op.output_names:
                 block.vars[name]._derived_stop = True
     else:
