@@ -29,11 +29,10 @@ class ShapeOf:
         self.name = name
 
     def _unknown(self, *args: Any) -> Any:
-        what = (
+        raise ProgramError(
             f"a gradient rule computes with the shape of {self.name!r}, which has a size -1 and is "
+            "known only when the program runs.\n  repair: declare the data with its full shape"
         )
-        what += "known only when the program runs.\n  repair: declare the data with its full shape"
-        raise ProgramError(what)
 
     __len__ = __iter__ = __getitem__ = __add__ = __radd__ = _unknown
 
@@ -137,9 +136,11 @@ class Variable(Operators):
 
     def __len__(self) -> int:
         if not self.shape or self.shape[0] < 0:
-            what = f"the length of Variable {self.name!r} {list(self.shape)} is not known while the program is "
-            advice = "declare the data with its full shape, or reduce over the axis"
-            raise wrong(f"{what}being built", advice)
+            raise wrong(
+                f"the length of Variable {self.name!r} {list(self.shape)} is not known while the "
+                "program is being built",
+                "declare the data with its full shape, or reduce over the axis",
+            )
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
