@@ -206,10 +206,16 @@ def _try(
     return [np.asarray(a) for a in out]
 
 
-def stand_in(shape: Shape, dtype: DType, size: int, mask: bool = True) -> Any:
-    """An array that costs no memory: ones (zeros for integers, so that it can be an index)."""
-    filled = mask if dtype.kind == "b" else dtype.kind not in "iu"
-    return np.broadcast_to(np.asarray(filled, dtype), tuple(size if n < 0 else n for n in shape))
+def stand_in(v: Variable, shape: Shape, size: int, mask: bool) -> Any:
+    """An array that costs no memory: ones (zeros for integers, so that it can be an index).
+
+    A constant mask stands for itself.
+    """
+    known = known_mask(v)
+    if known is not None:
+        return known
+    filled = mask if v.dtype.kind == "b" else v.dtype.kind not in "iu"
+    return np.broadcast_to(np.asarray(filled, v.dtype), tuple(size if n < 0 else n for n in shape))
 
 
 def matched(shapes: list[Shape]) -> list[Shape]:
@@ -228,16 +234,12 @@ def matched(shapes: list[Shape]) -> list[Shape]:
 
 
 def stand_ins(p: Primitive, variables: Variables, size: int, mask: bool) -> Values:
-    """A stand-in for every variable; constant masks stand for themselves."""
+    """A stand-in for every variable."""
     shapes = [v.shape for vs in variables.values() for v in vs]
     closed = iter(matched(shapes) if p.broadcasts else shapes)
-    out: Values = {}
-    for slot, vs in variables.items():
-        out[slot] = []
-        for v in vs:
-            shape, known = next(closed), known_mask(v)
-            out[slot].append(stand_in(shape, v.dtype, size, mask) if known is None else known)
-    return out
+    return {
+        slot: [stand_in(v, next(closed), size, mask) for v in vs] for slot, vs in variables.items()
+    }
 
 
 def known_mask(v: Variable) -> Any:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import MinigradError, code_line, describe, did_you_mean, wrong
 from ...errors.other_libraries import TABLES
 from ...grad_names import EMPTY, GRAD
-from ...primitives.arguments import REQUIRED, Attrs, Names, Slots
+from ...primitives.arguments import REQUIRED, Attrs, Names, Slots, as_list
 from ...primitives.registry import REGISTRY, Primitive
 from .variable import Variable, check_name
 
@@ -234,8 +234,7 @@ class Operator:
     def block_names(self) -> list[str]:
         """The names by which values enter and leave the blocks it holds: they stand in attrs, alone or in lists."""
         held = self.attrs.values() if self.sub_blocks else ()
-        listed = [n for value in held for n in (value if isinstance(value, list) else [value])]
-        return [n for n in listed if isinstance(n, str)]
+        return [n for value in held for n in as_list(value) if isinstance(n, str)]
 
     def at(self, source: Operator) -> Operator:
         """The same operator, with the user's line of another."""
