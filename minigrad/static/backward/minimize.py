@@ -113,8 +113,7 @@ def _update(block: Block, optimizer: Any, pairs: Pairs) -> None:
     if optimizer.clip is not None:
         grads = optimizer.clip(grads)
     if optimizer.weight_decay:
-        decay = optimizer.weight_decay
-        grads = [g + p * decay for (p, _), g in zip(pairs, grads, strict=True)]
+        grads = [g + p * optimizer.weight_decay for (p, _), g in zip(pairs, grads, strict=True)]
     rates, count = _rates(block, optimizer, (p.dtype for p, _ in pairs))
     for (parameter, _), grad in zip(pairs, grads, strict=True):
         inputs = {"param": parameter, "grad": grad, "learning_rate": rates[parameter.dtype]}

@@ -79,12 +79,17 @@ class Executor:
         fed = fed_arrays(program, {} if feed is None else feed)
         # no other program's constants replace its own
         constants = {n: v for n, v in program.initial.items() if n.startswith(CONSTANT + "_")}
-        known = self.scope.values.keys() | constants.keys()
-        missing = {n: v for n, v in program.initial.items() if n not in known}
-        self._check(program, fed, fetch)
+        given = self.scope.values.keys() | constants.keys()
+        missing = {n: v for n, v in program.initial.items() if n not in given}
+        # what has no value is found before the first operator runs
+        root = program.global_block()
+        known = given | missing.keys() | fed.keys()
+        check_all_fed(program, known, fetch)
+        for name in (*outer_reads(root), *(n for n in fetch if n not in root.written)):
+            if name not in known and name in root.vars and root.vars[name].persistable:
+                raise not_set(name)
         updates = Scope(self.scope)
         updates.values.update(_copies(missing))
-        root = program.global_block()
         local = Scope(updates) if scope is None else scope
         local.parent, local.block = updates, root.idx
         local.values.update(constants | fed)
@@ -97,21 +102,13 @@ class Executor:
                 run.block(local)
             results = [_fetched(name, local) for name in fetch]
         except MemoryError:  # where not even the words of a better error had room
-            what = "this machine has no memory left for the values of this run"
-            advice = "smaller shapes, or a lower Executor.run(…, memory_limit=…)"
-            raise wrong(what, advice) from None
+            raise wrong(
+                "this machine has no memory left for the values of this run",
+                "smaller shapes, or a lower Executor.run(…, memory_limit=…)",
+            ) from None
         new = _copies(updates.values)
         self.scope.values.update(new)  # a whole dictionary in one call: no signal comes between
         return results
-
-    def _check(self, program: Program, fed: ByName, fetch: list[str]) -> None:
-        """What is missing is found before the first operator runs."""
-        known = fed.keys() | program.initial.keys() | self.scope.values.keys()
-        check_all_fed(program, known, fetch)
-        root = program.global_block()
-        for name in (*outer_reads(root), *(n for n in fetch if n not in root.written)):
-            if name not in known and name in root.vars and root.vars[name].persistable:
-                raise not_set(name)
 
 
 def _copies(values: ByName) -> ByName:

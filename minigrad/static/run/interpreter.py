@@ -182,8 +182,9 @@ class Run:
         }
         p = info.forward
         if p.broadcasts or op.type in LARGER or p.infer is not None:
-            arrays = {s: [*map(np.asarray, values)] for s, values in slots.items()}
-            types = {s: [(a.shape, a.dtype) for a in listed] for s, listed in arrays.items()}
+            types = {
+                s: [(a.shape, a.dtype) for a in map(np.asarray, vs)] for s, vs in slots.items()
+            }
             check_room(op.type, p, types, op.attrs, self.room, op.source_line)
         for name, value in run_op(op, info, slots):
             if name != EMPTY:

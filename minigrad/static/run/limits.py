@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import chain, repeat, zip_longest
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -120,7 +120,7 @@ def _indexed(s: Shapes, attrs: Attrs, masks: Sequence[bool] = ()) -> int:
     ``masks`` says of each array in the slot whether it is one: a mask has a place for each of its elements.
     """
     (x,), shapes = s["x"], list[Shape]()
-    waiting = zip(s.get("index", ()), chain(masks, repeat(False)), strict=False)
+    waiting: Any = zip_longest(s.get("index", ()), masks, fillvalue=False)
     basic: list[Any] = []
     for part in attrs["template" if "template" in attrs else "index"]:
         if isinstance(part, str):

@@ -93,7 +93,7 @@ def _array(dtype: str, shape: Any, data: Any) -> Any:
     values = [from_plain(v) for v in data]
     if not all(isinstance(v, bool | int | float) for v in values):
         raise ValueError("an array holds numbers")
-    return np.array(values, np.dtype(dtype)).reshape(shape)
+    return np.array(values, dtype).reshape(shape)
 
 
 def check_shape(shape: Any, smallest: int = 0, itemsize: int = 8, limit: int = LIMIT) -> None:
