@@ -106,9 +106,10 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
     _check_structures("cond", (kind, yes), (other, no))
     for k, (a, b) in enumerate(zip(yes, no, strict=True)):
         if not same_types(a, b):
-            what = f"the branches of cond return different types for value {k}: {a!r} and {b!r}"
-            advice = "one shape and dtype for both: reshape, broadcast_to or astype in one of them"
-            raise wrong(what, advice)
+            raise wrong(
+                f"the branches of cond return different types for value {k}: {a!r} and {b!r}",
+                "one shape and dtype for both: reshape, broadcast_to or astype in one of them",
+            )
     attrs: Attrs = {
         "sub_block": true.idx, "else_block": false.idx, "true_out": _names(yes), "false_out": _names(no),
     }  # fmt: skip
@@ -341,9 +342,11 @@ def next_values(block: Block, given: Any, starts: list[Variable], what: str) -> 
             value = np.asarray(value, start.dtype)
         result = block.program.as_variable(value, block)
         if not same_types(start, result):
-            what = f"{what} changes loop variable {k}: it starts as {start!r} and goes on as {result!r}"
-            advice = "shape and dtype must stay the same from step to step (astype, reshape, or a better start value)"
-            raise wrong(what, advice)
+            raise wrong(
+                f"{what} changes loop variable {k}: it starts as {start!r} and goes on as {result!r}",
+                "shape and dtype must stay the same from step to step (astype, reshape, or a better "
+                "start value)",
+            )
         results.append(result)
     return results
 

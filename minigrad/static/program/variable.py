@@ -125,9 +125,10 @@ class Variable(Operators):
         )
 
     def _no_value(self, *args: Any, **keywords: Any) -> Any:
-        what = f"Variable {self.name!r} has no value while the program is being built"
-        advice = f"fetch it: static.Executor().run(program, feed={{…}}, fetch_list=[{self.name!r}])"
-        raise wrong(what, advice)
+        raise wrong(
+            f"Variable {self.name!r} has no value while the program is being built",
+            f"fetch it: static.Executor().run(program, feed={{…}}, fetch_list=[{self.name!r}])",
+        )
 
     __float__ = __int__ = __index__ = item = numpy = __array__ = _no_value
 
