@@ -332,21 +332,15 @@ def check_operator(info: OpInfo, op: Operator) -> None:
         name = _BUILDERS.get(op.type, "append_backward")
         raise wrong(f"{op.type} holds blocks, which append_op cannot build", f"static.{name}")
     if info.is_grad:
-        _check_reads(info, op)
+        wanted = [s.removesuffix("_grad") for s in op.outputs]
+        if not wanted:
+            raise wrong(f"{op.type} needs a name for its result", 'outputs={"x_grad": "x@GRAD"}')
+        for name in info.forward.reads(wanted):
+            if name in info.inputs and name not in op.inputs and name not in op.attrs:
+                what = f"{op.type} needs the slot {name!r} for {', '.join(op.outputs)}"
+                forward = op.type.removesuffix("_grad")
+                raise wrong(what, f"inputs={{{name!r}: …}}, the name it has for {forward}")
     outputs = [n for n in op.output_names if n != EMPTY]
     if len(set(outputs)) < len(outputs):
         what = f"{op.type} writes one name twice: {outputs}"
         raise wrong(what, "a name of its own for each output")
-
-
-def _check_reads(info: OpInfo, op: Operator) -> None:
-    """A grad op has the slots that the rules of the gradients it makes read."""
-    p = info.forward
-    wanted = [s.removesuffix("_grad") for s in op.outputs]
-    if not wanted:
-        raise wrong(f"{op.type} needs a name for its result", 'outputs={"x_grad": "x@GRAD"}')
-    for name in p.reads(wanted):
-        if name in info.inputs and name not in op.inputs and name not in op.attrs:
-            what = f"{op.type} needs the slot {name!r} for {', '.join(op.outputs)}"
-            advice = f"inputs={{{name!r}: …}}, the name it has for {op.type.removesuffix('_grad')}"
-            raise wrong(what, advice)

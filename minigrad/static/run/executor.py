@@ -89,7 +89,7 @@ class Executor:
             if name not in known and name in root.vars and root.vars[name].persistable:
                 raise not_set(name)
         updates = Scope(self.scope)
-        updates.values.update(_copies(missing))
+        updates.values = _copies(missing)
         local = Scope(updates) if scope is None else scope
         local.parent, local.block = updates, root.idx
         local.values.update(constants | fed)

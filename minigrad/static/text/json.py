@@ -16,6 +16,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+from collections.abc import Set
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ def _operator_data(op: Operator, place: dict[int, list[int]]) -> ByName:
 
 
 def _bytes_of(value: Array) -> str:
-    data = np.ascontiguousarray(value).astype(value.dtype.newbyteorder("<"), copy=False)
+    data = value.astype(value.dtype.newbyteorder("<"), copy=False)
     return base64.b64encode(data.tobytes()).decode("ascii")
 
 
@@ -98,17 +99,17 @@ def _place_or_null(value: Any) -> bool:
 _NAMES = {str: [_short_text]}
 #: a type, a test, one of several words, [of each entry], (an entry each), {key: of its value}, {str: of each value}
 _SCHEMA: Any = {
-    "format": frozenset([FORMAT]), "version": frozenset([VERSION]), "history": [_short_text],
+    "format": {FORMAT}, "version": {VERSION}, "history": [_short_text],
     "inputs": [_short_text], "outputs": [_short_text], "error_clips": {str: object},
     "pruned": [(_short_text, _short_text, (int, int))],
     "backward": [(int, [_short_text], [_short_text], [(_short_text, _short_text)])],
     "blocks": [{
         "parent": int, "forward": int,
         "variables": [
-            (str, frozenset(["var", "data", "param", "const"]), DTYPES, list, frozenset([True, False, None]), bool)
+            (str, {"var", "data", "param", "const"}, DTYPES, list, {True, False, None}, bool)
         ],
         "operators": [{
-            "type": str, "role": frozenset(ROLES), "inputs": _NAMES, "outputs": _NAMES,
+            "type": str, "role": {*ROLES}, "inputs": _NAMES, "outputs": _NAMES,
             "attrs": {str: object}, "of": _place_or_null,
         }],
     }],
@@ -136,7 +137,7 @@ def _check(value: Any, schema: Any, where: str) -> None:
         if good:
             of_each = schema * len(value) if is_open else schema
             inside = [(v, s, where) for v, s in zip(value, of_each, strict=True)]
-    elif isinstance(schema, frozenset):
+    elif isinstance(schema, Set):
         good = type(value) in map(type, schema) and value in schema
         wanted = " or ".join(sorted(map(repr, schema)))
     elif isinstance(schema, type):
