@@ -18,7 +18,7 @@ import numpy as np
 from ...errors import ProgramError, told
 from ...ops.linalg import explicit
 from ...ops.shape import Inputs, Shape
-from ...ops.windows import pair
+from ...ops.windows import framed, pair
 from ...primitives.arguments import Attrs
 from ...primitives.registry import Primitive
 
@@ -96,8 +96,7 @@ def _take(s: Shapes, attrs: Attrs) -> int:
 def _padded(s: Shapes, attrs: Attrs) -> int:
     """An image with its padding, of which windows are seen."""
     (x,) = s["x"]
-    height, width = pair(attrs.get("padding", 0))
-    return math.prod((*x[:-2], x[-2] + 2 * abs(height), x[-1] + 2 * abs(width)))
+    return math.prod(framed(x, pair(attrs.get("padding", 0)))[0])
 
 
 def _transposed(s: Shapes, attrs: Attrs) -> int:
