@@ -80,8 +80,7 @@ def _make_outputs(block: Block, op: Operator, p: Primitive, types: list[Type], s
     names = []
     for shape, dtype in types:
         name = block.program.unique_name(op.type)
-        cut = stop or dtype.kind != "f"
-        block.vars[name] = plain_variable(block, name, shape, dtype, cut)
+        block.vars[name] = plain_variable(block, name, shape, dtype, stop or dtype.kind != "f")
         names.append(name)
     if len(p.outputs) > 1:
         op.outputs = {slot: [n] for slot, n in zip(p.outputs, names, strict=True)}

@@ -153,7 +153,7 @@ class Variable(Operators):
 
 def plain_variable(block: Block, name: str, shape: Shape, dtype: DType, stop: bool) -> Variable:
     """A variable for what an operator makes, with a shape and a dtype that are known to be good."""
-    var: Variable = _new(Variable)
+    var = object.__new__(Variable)
     var.block = block
     var.name = name
     var.shape = shape
@@ -162,9 +162,6 @@ def plain_variable(block: Block, name: str, shape: Shape, dtype: DType, stop: bo
     var._stop = None
     var._derived_stop = stop
     return var
-
-
-_new: Any = object.__new__
 
 
 def check_name(name: Any) -> None:

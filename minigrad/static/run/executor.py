@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import MinigradError, did_you_mean, wrong
 from ...grad_names import CONSTANT
 from ...ops.shape import Array, DType, Shape
-from ...primitives.arguments import Args, ByName
+from ...primitives.arguments import Args, ByName, as_list
 from ..program.operator import name_of, names_of, several
 from ..program.program import Program
 from ..program.variable import Variable
@@ -133,8 +133,7 @@ def _in_steps(name: str, scope: Scope) -> Any:
     if name in scope.values:
         return np.array(scope.values[name])
     for value in scope.values.values():
-        scopes = value if isinstance(value, list) else [value]
-        inside = [_in_steps(name, s) for s in scopes if isinstance(s, Scope)]
+        inside = [_in_steps(name, s) for s in as_list(value) if isinstance(s, Scope)]
         values = [v for v in inside if v is not None]
         if values:
             return values if isinstance(value, list) else values[0]
