@@ -205,10 +205,10 @@ class Operator:
         """
         info = find_info(self.type) if self.role == "backward" else None
         if info is not None and info.is_grad:
-            if info.forward is None:  # of a loop or a branch
-                return tuple(self.inputs.get("params", ()))
-            saved = info.forward.saved([slot.removesuffix("_grad") for slot in self.outputs])
-            return tuple(n for slot in saved for n in self.inputs.get(slot, ()))
+            slots: Names = ("params",)  # of a loop or a branch
+            if info.forward is not None:
+                slots = info.forward.saved([slot.removesuffix("_grad") for slot in self.outputs])
+            return tuple(n for slot in slots for n in self.inputs.get(slot, ()))
         if self.copy_of is None:
             return None
         given = self.copy_of.input_names
@@ -249,7 +249,8 @@ class Operator:
         copy = Operator(self.type, inputs, outputs, {**self.attrs}, self.role, self.forward_op)
         copy.copy_of = self.copy_of
         if self.type == "while":
-            copy.attrs["cond"] = new.get(self.attrs["cond"], self.attrs["cond"])
+            cond = self.attrs["cond"]
+            copy.attrs["cond"] = new.get(cond, cond)
         return copy.at(self)
 
     def __repr__(self) -> str:

@@ -203,7 +203,7 @@ def _program(data: ByName, limit: int) -> Program:
         good = isinstance(pair, list) and [type(v) for v in pair] == [float, float]
         if name not in known or not good or not pair[0] <= pair[1]:
             raise ValueError(f"the error clip of {name!r:.80} must be [min, max] of a variable")
-        program.error_clips[name] = (pair[0], pair[1])
+        program.error_clips[name] = tuple(pair)
     for grad_op, reason, of in data["pruned"]:
         program.pruned.append(Pruned(grad_op, reason, _operator_at(program, *of)))
     for block_idx, targets, cut, gradients in data["backward"]:
