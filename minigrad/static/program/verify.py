@@ -195,11 +195,10 @@ def operators_fit(program: Program) -> None:
 
 def written_before_read(program: Program) -> None:
     """No name is read before its block, or one around it, has written it: followed in the order of a run."""
-    given = given_names(program)
-    ready: dict[int, set[str]] = {}  # block → what is there
+    ready = given_names(program)  # block → what is there
     for block in program.blocks:
-        there = {v.name for v in block.vars.values() if v.is_data or v.persistable}
-        ready[block.idx] = there | given.get(block.idx, set())
+        there = (v.name for v in block.vars.values() if v.is_data or v.persistable)
+        ready.setdefault(block.idx, set()).update(there)
 
     def known(block: Block | None, name: str) -> bool:
         while block is not None and name not in ready[block.idx]:

@@ -209,8 +209,7 @@ def _program(data: ByName, limit: int) -> Program:
     for block_idx, targets, cut, gradients in data["backward"]:
         if not 0 <= block_idx < len(program.blocks):
             raise ValueError(f"a backward call names block {block_idx}, which is not there")
-        call = BackwardCall(block_idx, targets, set(cut), dict(gradients))
-        program.backward_calls.append(call)
+        program.backward_calls.append(BackwardCall(block_idx, targets, set(cut), dict(gradients)))
     for name, text in data["initial"].items():
         program.initial[name] = _start_value(program.blocks[0].vars.get(name), name, text)
     program.inputs = data["inputs"]
