@@ -16,7 +16,6 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Set
 from typing import Any
 
 import numpy as np
@@ -137,7 +136,7 @@ def _check(value: Any, schema: Any, where: str) -> None:
         if good:
             of_each = schema * len(value) if is_open else schema
             inside = [(v, s, where) for v, s in zip(value, of_each, strict=True)]
-    elif isinstance(schema, Set):
+    elif isinstance(schema, set | frozenset):
         good = type(value) in map(type, schema) and value in schema
         wanted = " or ".join(sorted(map(repr, schema)))
     elif isinstance(schema, type):
