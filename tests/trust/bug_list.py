@@ -406,23 +406,23 @@ STATIC = [
         ),
         (
             "carried gradients are not handed on",
-            'grads = _values(run, inner, op.attrs["carried_grad"])',
+            'grads = _values(inner, op.attrs["carried_grad"])',
             "pass",
         ),
         (
             "the other branch is differentiated",
-            'inner = _grad_scope(run, run.value(scope, op.inputs["scopes"][0]), block)',
-            'block = run.program.blocks[op.attrs["else_block" if prefix == "true" else "sub_block"]]\n    inner = _grad_scope(run, run.value(scope, op.inputs["scopes"][0]), block)',
+            'inner = _grad_scope(run, value_of(scope, op.inputs["scopes"][0]), block)',
+            'block = op.attrs["else_block" if prefix == "true" else "sub_block"]\n    inner = _grad_scope(run, value_of(scope, op.inputs["scopes"][0]), block)',
         ),
         (
             "all steps share the first scope",
-            "inner = _grad_scope(run, scopes[t], block)",
-            "inner = _grad_scope(run, scopes[0], block)",
+            'inner = _grad_scope(run, scopes[t], op.attrs["sub_block"])',
+            'inner = _grad_scope(run, scopes[0], op.attrs["sub_block"])',
         ),
         (
             "a loop without steps has the gradient one",
-            "np.zeros_like(run.value(scope, value))",
-            "np.ones_like(run.value(scope, value))",
+            "np.zeros_like(value_of(scope, value))",
+            "np.ones_like(value_of(scope, value))",
         ),
     ),
     *bugs(

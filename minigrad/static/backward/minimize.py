@@ -79,26 +79,10 @@ def apply_gradients(optimizer: Any, pairs: Pairs) -> None:
     >>> executor.scope["w"], executor.scope["v"]
     (array(0.), array(1.))
     """
-    checked = _checked_pairs(pairs)
-    if not checked:
-        what = "apply_gradients has no pairs: nothing would be trained"
-        raise wrong(what, "the pairs that static.append_backward(loss) returns")
-    block = _root_block(checked[0][0].program, "apply_gradients")
-    with block.program.transaction(), block.program.role_guard("optimize"):
-        _update(block, optimizer, checked)
-
-
-def _root_block(program: Program, name: str) -> Block:
-    block = program.current_block()
-    if block.idx:
-        what = f"{name} updates parameters in the root block, not in block {block.idx}"
-        raise wrong(what, "call it behind the loop or the branch, not inside")
-    return block
-
-
-def _checked_pairs(pairs: Any) -> Pairs:
-    """The pairs as a list.  Errors: `ProgramError` unless each is a parameter and a gradient of its shape."""
     advice = "the pairs that static.append_backward(loss) returns"
+    pairs = list(pairs)
+    if not pairs:
+        raise wrong("apply_gradients has no pairs: nothing would be trained", advice)
     for parameter, gradient in pairs:
         parameter.program.as_variable(gradient, parameter.program.current_block())
         if not parameter.persistable:
@@ -110,7 +94,17 @@ def _checked_pairs(pairs: Any) -> Pairs:
     for name in written_twice([parameter.name for parameter, _ in pairs]):
         what = f"the parameter {name!r} stands in two pairs"
         raise wrong(what, f"one pair ({name}, the sum of both gradients)")
-    return [(parameter, gradient) for parameter, gradient in pairs]
+    block = _root_block(pairs[0][0].program, "apply_gradients")
+    with block.program.transaction(), block.program.role_guard("optimize"):
+        _update(block, optimizer, pairs)
+
+
+def _root_block(program: Program, name: str) -> Block:
+    block = program.current_block()
+    if block.idx:
+        what = f"{name} updates parameters in the root block, not in block {block.idx}"
+        raise wrong(what, "call it behind the loop or the branch, not inside")
+    return block
 
 
 def _update(block: Block, optimizer: Any, pairs: Pairs) -> None:
@@ -119,8 +113,7 @@ def _update(block: Block, optimizer: Any, pairs: Pairs) -> None:
     if optimizer.clip is not None:
         grads = optimizer.clip(grads)
     if optimizer.weight_decay:
-        decay = optimizer.weight_decay
-        grads = [g + p * decay for (p, _), g in zip(pairs, grads, strict=True)]
+        grads = [g + p * optimizer.weight_decay for (p, _), g in zip(pairs, grads, strict=True)]
     rates, count = _rates(block, optimizer, (p.dtype for p, _ in pairs))
     for (parameter, _), grad in zip(pairs, grads, strict=True):
         inputs = {"param": parameter, "grad": grad, "learning_rate": rates[parameter.dtype]}

@@ -126,10 +126,12 @@ class Block:
         check_operator(info, op)
         for var in (self.var(name) for name in op.input_names if name != EMPTY):
             if not (var.persistable or var.is_data or var.name in var.block.written):
-                name = var.name
-                what = f"{type} reads {name!r}, but no operator has written it and it is neither data nor a parameter"
-                advice = f"append the op that computes {name!r} first, or use static.data or static.parameter"
-                raise wrong(what, advice)
+                raise wrong(
+                    f"{type} reads {var.name!r}, but no operator has written it and it is neither "
+                    "data nor a parameter",
+                    f"append the op that computes {var.name!r} first, or use static.data or "
+                    "static.parameter",
+                )
         with self.program.transaction():
             return self._append(op, user=True)
 
@@ -199,8 +201,14 @@ class Block:
         return f"<block {self.idx}, parent {self.parent}: {len(self.ops)} ops, {len(self.vars)} variables>"
 
 
+def is_cut_off(block: Block, inputs: Slots) -> bool:
+    """Whether no gradient flows to anything that control flow reads through these slots."""
+    handed_in = [n for slot in ("x", "params", "seq") for n in inputs.get(slot, ())]
+    return all(block.var(n).stop_gradient for n in handed_in)
+
+
 #: numbers, and what attrs may be compared by: a union made in the call would cost as much as the rest of it
-NUMBERS = (bool, int, float)
+NUMBERS = (int, float)
 COMPARED = (int, float, str, tuple)
 
 

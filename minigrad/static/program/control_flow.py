@@ -26,7 +26,7 @@ from ...ops.index import getitem, setitem
 from ...ops.shape import Shape, fits
 from ...primitives.arguments import Attrs, Function, Slots, as_list
 from ...primitives.registry import REGISTRY
-from .block import Block
+from .block import Block, is_cut_off
 from .infer import Type, common
 from .operator import Operator
 from .program import default_program
@@ -60,7 +60,7 @@ def while_loop(cond: Function, body: Function, loop_vars: Sequence[Any]) -> list
     if not starts:
         what = "while_loop needs at least one loop variable"
         raise wrong(what, "loop_vars=[0], which counts the steps")
-    block = program.create_block(outer.idx)
+    block = program.create_block()
     carried = [handed_in(block, v, v.shape) for v in starts]
     with program.block_guard(block):
         next_ = own_names(block, next_values(block, body(*carried), starts, "the loop body"))
@@ -106,9 +106,10 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
     _check_structures("cond", (kind, yes), (other, no))
     for k, (a, b) in enumerate(zip(yes, no, strict=True)):
         if not same_types(a, b):
-            what = f"the branches of cond return different types for value {k}: {a!r} and {b!r}"
-            advice = "one shape and dtype for both: reshape, broadcast_to or astype in one of them"
-            raise wrong(what, advice)
+            raise wrong(
+                f"the branches of cond return different types for value {k}: {a!r} and {b!r}",
+                "one shape and dtype for both: reshape, broadcast_to or astype in one of them",
+            )
     attrs: Attrs = {
         "sub_block": true.idx, "else_block": false.idx, "true_out": _names(yes), "false_out": _names(no),
     }  # fmt: skip
@@ -121,7 +122,7 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
 def _branch(outer: Block, function: Callable[[], Any]) -> tuple[Block, type | None, list[Variable]]:
     """The block of a branch, how it packs its results, and the results."""
     program = outer.program
-    block = program.create_block(outer.idx)
+    block = program.create_block()
     with program.block_guard(block):
         kind, values = _unpacked(function())
         return block, kind, own_names(block, _variables(block, values))
@@ -227,7 +228,7 @@ def static_rnn(
     outer = program.current_block()
     seqs = _sequences(outer, inputs)
     starts = _variables(outer, states)
-    block = program.create_block(outer.idx)
+    block = program.create_block()
     carried = [handed_in(block, v, v.shape) for v in starts]
     slices = [handed_in(block, v, v.shape[1:]) for v in seqs]
     with program.block_guard(block):
@@ -337,13 +338,15 @@ def next_values(block: Block, given: Any, starts: list[Variable], what: str) -> 
         raise wrong(what, "return the next value of every loop variable, in their order")
     results = []
     for k, (start, value) in enumerate(zip(starts, values, strict=True)):
-        number = isinstance(value, int | float)
-        value = np.asarray(value, start.dtype) if number else value
+        if isinstance(value, int | float):
+            value = np.asarray(value, start.dtype)
         result = block.program.as_variable(value, block)
         if not same_types(start, result):
-            what = f"{what} changes loop variable {k}: it starts as {start!r} and goes on as {result!r}"
-            advice = "shape and dtype must stay the same from step to step (astype, reshape, or a better start value)"
-            raise wrong(what, advice)
+            raise wrong(
+                f"{what} changes loop variable {k}: it starts as {start!r} and goes on as {result!r}",
+                "shape and dtype must stay the same from step to step (astype, reshape, or a better "
+                "start value)",
+            )
         results.append(result)
     return results
 
@@ -373,8 +376,7 @@ def append_control(
 ) -> dict[str, list[Variable]]:
     """Append the operator; ``types`` are those of its outputs by slot."""
     unique = outer.program.unique_name
-    reads = [n for s in ("x", "params", "seq") for n in inputs.get(s, ())]
-    stop = all(outer.var(n).stop_gradient for n in reads)
+    stop = is_cut_off(outer, inputs)
     results = dict[str, list[Variable]]()
     for slot, listed in types.items():
         results[slot] = [

@@ -18,7 +18,7 @@ from ...grad_names import EMPTY
 from ...ops.shape import Array, DType, Shape, fits
 from ...primitives.arguments import Attrs, Values
 from ...primitives.registry import Primitive
-from ..run.kernels import refused, run_grad_op, run_kernel
+from ..run.kernels import refused, run_grad_op, run_kernel, targets
 from ..run.limits import MEMORY, check_room
 from .operator import op_info
 from .variable import Variable, plain_variable
@@ -52,28 +52,27 @@ def infer_outputs(block: Block, op: Operator) -> None:
     if primitive is None:
         return
     if info.is_grad:
-        if all(n == EMPTY or block.has_var(n) for n in op.output_names):
+        names = op.output_names
+        if all(n == EMPTY or block.has_var(n) for n in names):
             return
         types = _computed_types(op, primitive, variables_of(block, op), is_grad=True)
-        pairs = list(zip(op.output_names, types, strict=True))
     else:
         types, stop = _output_types(block, op, primitive)
         if not op.outputs:
             _make_outputs(block, op, primitive, types, stop)
             return
-        pairs = _pairs(op, primitive, types)
-    for name, (shape, dtype) in pairs:
+        names = targets(primitive, op)
+        if len(names) != len(types):
+            what = f"{op.type} has {len(types)} outputs, {len(names)} names were given for them"
+            raise wrong(what, f"a list of {len(types)} names")
+    for name, (shape, dtype) in zip(names, types, strict=True):
         if name != EMPTY:
             _declare(block, op, name, shape, dtype, stop or dtype.kind != "f")
 
 
 def variables_of(block: Block, op: Operator) -> Variables:
     """The inputs by slot."""
-    own, find = block.vars, block.var
-    return {
-        slot: [own[n] if n in own else find(n) for n in names if n != EMPTY]
-        for slot, names in op.inputs.items()
-    }
+    return {s: [block.var(n) for n in names if n != EMPTY] for s, names in op.inputs.items()}
 
 
 def _make_outputs(block: Block, op: Operator, p: Primitive, types: list[Type], stop: bool) -> None:
@@ -81,8 +80,7 @@ def _make_outputs(block: Block, op: Operator, p: Primitive, types: list[Type], s
     names = []
     for shape, dtype in types:
         name = block.program.unique_name(op.type)
-        cut = stop or dtype.kind != "f"
-        block.vars[name] = plain_variable(block, name, shape, dtype, cut)
+        block.vars[name] = plain_variable(block, name, shape, dtype, stop or dtype.kind != "f")
         names.append(name)
     if len(p.outputs) > 1:
         op.outputs = {slot: [n] for slot, n in zip(p.outputs, names, strict=True)}
@@ -90,36 +88,21 @@ def _make_outputs(block: Block, op: Operator, p: Primitive, types: list[Type], s
         op.outputs = {p.outputs[0]: names}
 
 
-def _pairs(op: Operator, p: Primitive, types: list[Type]) -> list[tuple[str, Type]]:
-    """The output names, each with its type; slots nobody asked for are left out."""
-    if p.list_output:
-        names = op.outputs[p.outputs[0]]
-        if len(names) != len(types):
-            what = f"{op.type} has {len(types)} outputs, {len(names)} names were given for them"
-            raise wrong(what, f"a list of {len(types)} names")
-        return list(zip(names, types, strict=True))
-    return [(op.outputs[s][0], t) for s, t in zip(p.outputs, types, strict=True) if s in op.outputs]
-
-
 def _declare(block: Block, op: Operator, name: str, shape: Shape, dtype: DType, stop: bool) -> None:
-    var = block.vars.get(name)
-    if var is None:
-        var = outer = block.find_var(name)
-        if outer is None or block.forward_block >= 0:
-            block.create_var(name, shape, dtype, derived_stop=stop)
-            return
-        if not outer.persistable:
-            raise wrong(
-                f"{op.type} in block {block.idx} writes {name!r} of block {outer.block.idx}: what a "
-                "block changes, it returns",
-                "give the result a name of its own and return it from the branch or the body",
-            )
-    assert var is not None
-    alike = var.dtype == dtype and fits(var.shape, shape)
-    if not alike and (var.persistable or var.is_data or name in var.block.written):
-        what = f"{op.type} writes {dtype}{list(shape)} to {name!r}, which is {var.dtype}{list(var.shape)} already"
-        raise wrong(what, "give the result a name of its own")
-    if not alike:
+    var = block.find_var(name)
+    if var is None or (var.block is not block and block.forward_block >= 0):
+        block.create_var(name, shape, dtype, derived_stop=stop)
+        return
+    if var.block is not block and not var.persistable:
+        raise wrong(
+            f"{op.type} in block {block.idx} writes {name!r} of block {var.block.idx}: what a "
+            "block changes, it returns",
+            "give the result a name of its own and return it from the branch or the body",
+        )
+    if var.dtype != dtype or not fits(var.shape, shape):
+        if var.persistable or var.is_data or name in var.block.written:
+            what = f"{op.type} writes {dtype}{list(shape)} to {name!r}, which is {var.dtype}{list(var.shape)} already"
+            raise wrong(what, "give the result a name of its own")
         var.shape, var.dtype = shape, dtype
     elif not var.is_data:
         var.shape = tuple(max(m, n) for m, n in zip(var.shape, shape, strict=True))
@@ -222,10 +205,16 @@ def _try(
     return [np.asarray(a) for a in out]
 
 
-def stand_in(shape: Shape, dtype: DType, size: int, mask: bool = True) -> Any:
-    """An array that costs no memory: ones (zeros for integers, so that it can be an index)."""
-    filled = mask if dtype.kind == "b" else dtype.kind not in "iu"
-    return np.broadcast_to(np.asarray(filled, dtype), tuple(size if n < 0 else n for n in shape))
+def stand_in(v: Variable, shape: Shape, size: int, mask: bool) -> Any:
+    """An array that costs no memory: ones (zeros for integers, so that it can be an index).
+
+    A constant mask stands for itself.
+    """
+    known = known_mask(v)
+    if known is not None:
+        return known
+    filled = mask if v.dtype.kind == "b" else v.dtype.kind not in "iu"
+    return np.broadcast_to(np.asarray(filled, v.dtype), tuple(size if n < 0 else n for n in shape))
 
 
 def matched(shapes: list[Shape]) -> list[Shape]:
@@ -244,16 +233,12 @@ def matched(shapes: list[Shape]) -> list[Shape]:
 
 
 def stand_ins(p: Primitive, variables: Variables, size: int, mask: bool) -> Values:
-    """A stand-in for every variable; constant masks stand for themselves."""
+    """A stand-in for every variable."""
     shapes = [v.shape for vs in variables.values() for v in vs]
     closed = iter(matched(shapes) if p.broadcasts else shapes)
-    out: Values = {}
-    for slot, vs in variables.items():
-        out[slot] = []
-        for v in vs:
-            shape, known = next(closed), known_mask(v)
-            out[slot].append(stand_in(shape, v.dtype, size, mask) if known is None else known)
-    return out
+    return {
+        slot: [stand_in(v, next(closed), size, mask) for v in vs] for slot, vs in variables.items()
+    }
 
 
 def known_mask(v: Variable) -> Any:

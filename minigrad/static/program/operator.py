@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import MinigradError, code_line, describe, did_you_mean, wrong
 from ...errors.other_libraries import TABLES
 from ...grad_names import EMPTY, GRAD
-from ...primitives.arguments import REQUIRED, Attrs, Names, Slots
+from ...primitives.arguments import REQUIRED, Attrs, Names, Slots, as_list
 from ...primitives.registry import REGISTRY, Primitive
 from .variable import Variable, check_name
 
@@ -205,10 +205,10 @@ class Operator:
         """
         info = find_info(self.type) if self.role == "backward" else None
         if info is not None and info.is_grad:
-            if info.forward is None:  # of a loop or a branch
-                return tuple(self.inputs.get("params", ()))
-            saved = info.forward.saved([slot.removesuffix("_grad") for slot in self.outputs])
-            return tuple(n for slot in saved for n in self.inputs.get(slot, ()))
+            slots: Names = ("params",)  # of a loop or a branch
+            if info.forward is not None:
+                slots = info.forward.saved([slot.removesuffix("_grad") for slot in self.outputs])
+            return tuple(n for slot in slots for n in self.inputs.get(slot, ()))
         if self.copy_of is None:
             return None
         given = self.copy_of.input_names
@@ -234,8 +234,7 @@ class Operator:
     def block_names(self) -> list[str]:
         """The names by which values enter and leave the blocks it holds: they stand in attrs, alone or in lists."""
         held = self.attrs.values() if self.sub_blocks else ()
-        listed = [n for value in held for n in (value if isinstance(value, list) else [value])]
-        return [n for n in listed if isinstance(n, str)]
+        return [n for value in held for n in as_list(value) if isinstance(n, str)]
 
     def at(self, source: Operator) -> Operator:
         """The same operator, with the user's line of another."""
@@ -250,7 +249,8 @@ class Operator:
         copy = Operator(self.type, inputs, outputs, {**self.attrs}, self.role, self.forward_op)
         copy.copy_of = self.copy_of
         if self.type == "while":
-            copy.attrs["cond"] = new.get(self.attrs["cond"], self.attrs["cond"])
+            cond = self.attrs["cond"]
+            copy.attrs["cond"] = new.get(cond, cond)
         return copy.at(self)
 
     def __repr__(self) -> str:
@@ -333,21 +333,15 @@ def check_operator(info: OpInfo, op: Operator) -> None:
         name = _BUILDERS.get(op.type, "append_backward")
         raise wrong(f"{op.type} holds blocks, which append_op cannot build", f"static.{name}")
     if info.is_grad:
-        _check_reads(info, op)
+        wanted = [s.removesuffix("_grad") for s in op.outputs]
+        if not wanted:
+            raise wrong(f"{op.type} needs a name for its result", 'outputs={"x_grad": "x@GRAD"}')
+        for name in info.forward.reads(wanted):
+            if name in info.inputs and name not in op.inputs and name not in op.attrs:
+                what = f"{op.type} needs the slot {name!r} for {', '.join(op.outputs)}"
+                forward = op.type.removesuffix("_grad")
+                raise wrong(what, f"inputs={{{name!r}: …}}, the name it has for {forward}")
     outputs = [n for n in op.output_names if n != EMPTY]
     if len(set(outputs)) < len(outputs):
         what = f"{op.type} writes one name twice: {outputs}"
         raise wrong(what, "a name of its own for each output")
-
-
-def _check_reads(info: OpInfo, op: Operator) -> None:
-    """A grad op has the slots that the rules of the gradients it makes read."""
-    p = info.forward
-    wanted = [s.removesuffix("_grad") for s in op.outputs]
-    if not wanted:
-        raise wrong(f"{op.type} needs a name for its result", 'outputs={"x_grad": "x@GRAD"}')
-    for name in p.reads(wanted):
-        if name in info.inputs and name not in op.inputs and name not in op.attrs:
-            what = f"{op.type} needs the slot {name!r} for {', '.join(op.outputs)}"
-            advice = f"inputs={{{name!r}: …}}, the name it has for {op.type.removesuffix('_grad')}"
-            raise wrong(what, advice)

@@ -313,8 +313,10 @@ def data(name: str, shape: Iterable[int | None], dtype: Any = np.float64) -> Var
             raise wrong(what, f"static.data({name!r}, [-1, 3])")
     known = np.dtype(dtype)
     if known.kind not in "fiub":
-        what = f"data {name!r}: a program computes with numbers and truth values, not with "
-        raise wrong(f"{what}{dtype!r}", "dtype='float64', 'float32', 'int64' or 'bool'")
+        raise wrong(
+            f"data {name!r}: a program computes with numbers and truth values, not with {dtype!r}",
+            "dtype='float64', 'float32', 'int64' or 'bool'",
+        )
     block = default_program().global_block()
     return block.create_var(name, map(int, sizes), known, is_data=True, derived_stop=True)
 
@@ -362,22 +364,23 @@ def error_clip(variable: Variable, min: float, max: float) -> None:
 def lift(program: Program, tensor: Any) -> Variable:
     """The parameter or constant that a Tensor stands for.  Errors: `ProgramError` where nothing is traced."""
     if not program.lifts_tensors:
-        what = f"a Tensor ({describe(tensor)}) cannot be mixed with Variables: it has a value now, "
-        what += "they get theirs when the program runs"
-        advice = "a constant is an array of NumPy: tensor.data, np.ones(shape); what is trained is "
-        advice += "static.parameter(name, tensor), what is fed static.data(name, shape)"
-        raise wrong(what, advice)
+        raise wrong(
+            f"a Tensor ({describe(tensor)}) cannot be mixed with Variables: it has a value now, "
+            "they get theirs when the program runs",
+            "a constant is an array of NumPy: tensor.data, np.ones(shape); what is trained is "
+            "static.parameter(name, tensor), what is fed static.data(name, shape)",
+        )
     if program.derive is not None:
         program.derive(tensor)
     known = program.lifted.get(id(tensor))
     if known is not None:
         return program.blocks[0].vars[known[1]]
     if not tensor.is_leaf:
-        what = f"a Tensor ({describe(tensor)}, grad_fn=<{tensor.grad_fn.name()}>) was computed outside of "
-        what += (
-            "the traced function, or changed in place: the program does not know what it came from"
+        raise wrong(
+            f"a Tensor ({describe(tensor)}, grad_fn=<{tensor.grad_fn.name()}>) was computed outside of "
+            "the traced function, or changed in place: the program does not know what it came from",
+            "compute it inside the function, or pass x.detach() for a constant",
         )
-        raise wrong(what, "compute it inside the function, or pass x.detach() for a constant")
     if tensor.requires_grad:
         free = tensor.name and tensor.name not in program.blocks[0].vars
         name = tensor.name if free else program.unique_name("param")

@@ -59,10 +59,10 @@ def clone(program: Program, for_test: bool) -> Program:
         shown = set[str]()
         for block in copy.blocks:
             _keep(block, _for_test(block, shown))
-            shown.update(n for op in block.ops for n in op.block_names)
-        for op in (op for block in copy.blocks for op in block.ops):
-            if op.type in ("dropout", "dropout_grad"):
-                op.attrs["p"] = 0.0
+            for op in block.ops:
+                shown.update(op.block_names)
+                if op.type in ("dropout", "dropout_grad"):
+                    op.attrs["p"] = 0.0
         copy.history.append("clone(for_test)")
         drop_unused(copy, set(copy.outputs))
     return verify(copy)
@@ -131,11 +131,12 @@ def _no_running_statistics(program: Program) -> None:
         if op.type == "sgd" and op.role == "optimize":
             (name,) = op.outputs["param_out"]
             if name not in read and name in variables and not variables[name].trainable:
-                what = f"clone(for_test=True) would normalise with the statistics of the batch: {name!r} is moved at "
-                what += f"{op.source_line}, and no forward operator reads it"
-                advice = "call the network after net.eval() in a program of its own, and run that "
-                advice += "with the same Executor"
-                raise wrong(what, advice)
+                raise wrong(
+                    "clone(for_test=True) would normalise with the statistics of the batch: "
+                    f"{name!r} is moved at {op.source_line}, and no forward operator reads it",
+                    "call the network after net.eval() in a program of its own, and run that "
+                    "with the same Executor",
+                )
 
 
 def prune(program: Program, targets: Any) -> Program:
@@ -157,9 +158,8 @@ def drop_unused(program: Program, keep: set[str]) -> None:
     for block in program.blocks:  # those that hold others come first
         if block.idx in held:
             held.update(index for op in block.ops for index in op.sub_blocks.values())
-    order = sorted(held)
-    new_index = {old: k for k, old in enumerate(order)}
-    program.blocks = [program.blocks[k] for k in order]
+    new_index = {old: k for k, old in enumerate(sorted(held))}
+    program.blocks = [program.blocks[k] for k in new_index]
     for block in program.blocks:
         block.idx = new_index[block.idx]
         block.parent = new_index.get(block.parent, -1)
@@ -170,15 +170,21 @@ def drop_unused(program: Program, keep: set[str]) -> None:
     ops = [op for block in program.blocks for op in block.ops]
     used = {n for op in ops for n in (*op.input_names, *op.output_names, *op.block_names)} | keep
     for block in program.blocks:
-        kept = {n for n, v in block.vars.items() if v.is_data or (v.persistable and v.trainable)}
-        block.vars = {n: v for n, v in block.vars.items() if n in used or n in kept}
+        block.vars = {
+            n: v
+            for n, v in block.vars.items()
+            if n in used or v.is_data or (v.persistable and v.trainable)
+        }
         block.written &= set(block.vars)
     program.initial = {n: v for n, v in program.initial.items() if n in program.blocks[0].vars}
     known = {v.name for v in program.all_variables()}
     program.error_clips = {n: c for n, c in program.error_clips.items() if n in known}
     program.outputs = [n for n in program.outputs if n in program.global_block().vars]
-    calls = [c for c in program.backward_calls if not known.isdisjoint(c.gradients.values())]
-    program.backward_calls = [c for c in calls if c.block in held]
+    program.backward_calls = [
+        c
+        for c in program.backward_calls
+        if c.block in held and not known.isdisjoint(c.gradients.values())
+    ]
     for call in program.backward_calls:
         call.block = new_index[call.block]
     program.changed()

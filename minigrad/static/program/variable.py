@@ -29,11 +29,10 @@ class ShapeOf:
         self.name = name
 
     def _unknown(self, *args: Any) -> Any:
-        what = (
+        raise ProgramError(
             f"a gradient rule computes with the shape of {self.name!r}, which has a size -1 and is "
+            "known only when the program runs.\n  repair: declare the data with its full shape"
         )
-        what += "known only when the program runs.\n  repair: declare the data with its full shape"
-        raise ProgramError(what)
 
     __len__ = __iter__ = __getitem__ = __add__ = __radd__ = _unknown
 
@@ -127,9 +126,10 @@ class Variable(Operators):
         )
 
     def _no_value(self, *args: Any, **keywords: Any) -> Any:
-        what = f"Variable {self.name!r} has no value while the program is being built"
-        advice = f"fetch it: static.Executor().run(program, feed={{…}}, fetch_list=[{self.name!r}])"
-        raise wrong(what, advice)
+        raise wrong(
+            f"Variable {self.name!r} has no value while the program is being built",
+            f"fetch it: static.Executor().run(program, feed={{…}}, fetch_list=[{self.name!r}])",
+        )
 
     __float__ = __int__ = __index__ = item = numpy = __array__ = _no_value
 
@@ -138,9 +138,11 @@ class Variable(Operators):
 
     def __len__(self) -> int:
         if not self.shape or self.shape[0] < 0:
-            what = f"the length of Variable {self.name!r} {list(self.shape)} is not known while the program is "
-            advice = "declare the data with its full shape, or reduce over the axis"
-            raise wrong(f"{what}being built", advice)
+            raise wrong(
+                f"the length of Variable {self.name!r} {list(self.shape)} is not known while the "
+                "program is being built",
+                "declare the data with its full shape, or reduce over the axis",
+            )
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
@@ -152,7 +154,7 @@ class Variable(Operators):
 
 def plain_variable(block: Block, name: str, shape: Shape, dtype: DType, stop: bool) -> Variable:
     """A variable for what an operator makes, with a shape and a dtype that are known to be good."""
-    var: Variable = _new(Variable)
+    var = object.__new__(Variable)
     var.block = block
     var.name = name
     var.shape = shape
@@ -161,9 +163,6 @@ def plain_variable(block: Block, name: str, shape: Shape, dtype: DType, stop: bo
     var._stop = None
     var._derived_stop = stop
     return var
-
-
-_new: Any = object.__new__
 
 
 def check_name(name: Any) -> None:

@@ -45,11 +45,6 @@ def fail(block: Block, k: int, op: Operator, what: str) -> NoReturn:
     raise ProgramError(f"block {block.idx}, #{k} {op.type}: {what}")
 
 
-def _require(held: object, place: Place, what: str) -> None:
-    if not held:
-        fail(*place, what)
-
-
 def _places(program: Program) -> Iterator[Place]:
     """All operators, with their places."""
     return ((block, k, op) for block in program.blocks for k, op in enumerate(block.ops))
@@ -66,15 +61,15 @@ def blocks_have_one_holder(program: Program) -> None:
     for place in _control(program):
         block, _, op = place
         needs = {a for a in BLOCK_ATTRS if a in CONTROL[op.type].attrs}
-        what = f"it holds {sorted(op.sub_blocks)}, not {sorted(needs)}"
-        _require(needs == set(op.sub_blocks), place, what)
+        if needs != op.sub_blocks.keys():
+            fail(*place, f"it holds {sorted(op.sub_blocks)}, not {sorted(needs)}")
         for attr, index in op.sub_blocks.items():
-            what = f"{attr} = block {index}, which is not there or belongs to another operator"
-            good = type(index) is int and 0 < index < len(program.blocks) and index not in holder
-            _require(good, place, what)
+            what = f"{attr} = block {index}"
+            if type(index) is not int or not 0 < index < len(program.blocks) or index in holder:
+                fail(*place, f"{what}, which is not there or belongs to another operator")
             parent = op.attrs["sub_block"] if attr == "cond_block" else block.idx
-            lies_there = program.blocks[index].parent == parent
-            _require(lies_there, place, f"{attr} = block {index} lies elsewhere")
+            if program.blocks[index].parent != parent:
+                fail(*place, f"{what} lies elsewhere")
             holder[index] = op
     for block in program.blocks[1:]:
         if block.idx not in holder:
@@ -87,29 +82,26 @@ def control_flow_fits(program: Program) -> None:
         op = place[2]
         info = CONTROL[op.type]
         for slot in ("scopes", "pred"):
-            if slot in (*info.inputs, *info.outputs):
-                _require(len(_slot(op, slot)) == 1, place, f"{slot!r} is one value")
+            if slot in (*info.inputs, *info.outputs) and len(_slot(op, slot)) != 1:
+                fail(*place, f"{slot!r} is one value")
         for slot, *others in info.rows:
             for name in sorted(others, key=info.attrs.__contains__):  # slots before attrs
                 names: Any = op.attrs.get(name) if name in info.attrs else _slot(op, name)
                 good = isinstance(names, list) and all(isinstance(n, str) for n in names)
-                good = good and len(names) == len(_slot(op, slot))
-                _require(good, place, f"{name!r} must be a list of names, as long as {slot!r}")
+                if not good or len(names) != len(_slot(op, slot)):
+                    fail(*place, f"{name!r} must be a list of names, as long as {slot!r}")
         if op.type == "while":
             inner = program.blocks[op.attrs["cond_block"]]
             cond = op.attrs.get("cond")
-            good = isinstance(cond, str) and inner.has_var(cond)
-            _require(good, place, f"the condition {cond!r} is no variable")
+            if not isinstance(cond, str) or not inner.has_var(cond):
+                fail(*place, f"the condition {cond!r} is no variable")
         for attr in (name for row in info.rows for name in row if name in info.attrs):
             inner = program.blocks[_home(op, attr)]
-            known = (
-                _given(op).get(inner.idx, set()).union(*(each.output_names for each in inner.ops))
-            )
-            known = {EMPTY, *known.intersection(inner.vars)}
+            made = {n for each in inner.ops for n in each.output_names}
+            made |= _given(op).get(inner.idx, set())
             for name in op.attrs[attr]:
-                _require(
-                    name in known, place, f"{attr}: nothing in block {inner.idx} writes {name!r}"
-                )
+                if name != EMPTY and not (name in made and name in inner.vars):
+                    fail(*place, f"{attr}: nothing in block {inner.idx} writes {name!r}")
 
 
 def _home(op: Operator, attr: str) -> int:
@@ -205,11 +197,10 @@ def operators_fit(program: Program) -> None:
 
 def written_before_read(program: Program) -> None:
     """No name is read before its block, or one around it, has written it: followed in the order of a run."""
-    given = given_names(program)
-    ready: dict[int, set[str]] = {}  # block → what is there
+    ready = given_names(program)  # block → what is there
     for block in program.blocks:
-        there = {v.name for v in block.vars.values() if v.is_data or v.persistable}
-        ready[block.idx] = there | given.get(block.idx, set())
+        there = (v.name for v in block.vars.values() if v.is_data or v.persistable)
+        ready.setdefault(block.idx, set()).update(there)
 
     def known(block: Block | None, name: str) -> bool:
         while block is not None and name not in ready[block.idx]:

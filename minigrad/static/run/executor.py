@@ -9,7 +9,6 @@ What a program is fed stands below: every way of running one asks there.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy as np
 from ...errors import MinigradError, did_you_mean, wrong
 from ...grad_names import CONSTANT
 from ...ops.shape import Array, DType, Shape
-from ...primitives.arguments import Args, ByName
+from ...primitives.arguments import Args, ByName, as_list
 from ..program.operator import name_of, names_of, several
 from ..program.program import Program
 from ..program.variable import Variable
@@ -80,39 +79,36 @@ class Executor:
         fed = fed_arrays(program, {} if feed is None else feed)
         # no other program's constants replace its own
         constants = {n: v for n, v in program.initial.items() if n.startswith(CONSTANT + "_")}
-        known = self.scope.values.keys() | constants.keys()
-        missing = {n: v for n, v in program.initial.items() if n not in known}
-        self._check(program, fed, fetch)
-        updates = Scope(self.scope)
-        updates.values.update(_copies(missing))
-        local = Scope(updates) if scope is None else scope
-        local.parent = updates
-        local.values.update(constants | fed)
+        given = self.scope.values.keys() | constants.keys()
+        missing = {n: v for n, v in program.initial.items() if n not in given}
+        # what has no value is found before the first operator runs
         root = program.global_block()
+        known = given | missing.keys() | fed.keys()
+        check_all_fed(program, known, fetch)
+        for name in (*outer_reads(root), *(n for n in fetch if n not in root.written)):
+            if name not in known and name in root.vars and root.vars[name].persistable:
+                raise not_set(name)
+        updates = Scope(self.scope)
+        updates.values = _copies(missing)
+        local = Scope(updates) if scope is None else scope
+        local.parent, local.block = updates, root.idx
+        local.values.update(constants | fed)
         keep = scope is not None or any(n not in root.vars for n in fetch)
         if scope is not None:
             scope.record = Record(program)
         run = Run(program, updates, step_limit, check_finite, keep, memory_limit, local.record)
         try:
-            with np.errstate(all="ignore") if check_finite else nullcontext():
-                run.block(root, local)
+            with np.errstate(all="ignore" if check_finite else None):
+                run.block(local)
             results = [_fetched(name, local) for name in fetch]
         except MemoryError:  # where not even the words of a better error had room
-            what = "this machine has no memory left for the values of this run"
-            advice = "smaller shapes, or a lower Executor.run(…, memory_limit=…)"
-            raise wrong(what, advice) from None
+            raise wrong(
+                "this machine has no memory left for the values of this run",
+                "smaller shapes, or a lower Executor.run(…, memory_limit=…)",
+            ) from None
         new = _copies(updates.values)
         self.scope.values.update(new)  # a whole dictionary in one call: no signal comes between
         return results
-
-    def _check(self, program: Program, fed: ByName, fetch: list[str]) -> None:
-        """What is missing is found before the first operator runs."""
-        known = fed.keys() | program.initial.keys() | self.scope.values.keys()
-        check_all_fed(program, known, fetch)
-        root = program.global_block()
-        for name in (*outer_reads(root), *(n for n in fetch if n not in root.written)):
-            if name not in known and name in root.vars and root.vars[name].persistable:
-                raise not_set(name)
 
 
 def _copies(values: ByName) -> ByName:
@@ -137,8 +133,7 @@ def _in_steps(name: str, scope: Scope) -> Any:
     if name in scope.values:
         return np.array(scope.values[name])
     for value in scope.values.values():
-        scopes = value if isinstance(value, list) else [value]
-        inside = [_in_steps(name, s) for s in scopes if isinstance(s, Scope)]
+        inside = [_in_steps(name, s) for s in as_list(value) if isinstance(s, Scope)]
         values = [v for v in inside if v is not None]
         if values:
             return values if isinstance(value, list) else values[0]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from ..program.block import Block
 from ..program.operator import BRANCHES, Operator, op_info, unwritten
 from ..program.program import Program
 from .kernels import refused, run_op
-from .limits import HELD, LARGER, MEMORY, check_room, endless
+from .limits import HELD, LARGER, check_room, endless
 
 
 class Scope:
@@ -62,6 +63,14 @@ class Scope:
 
     def __repr__(self) -> str:
         return f"<scope of block {self.block}: {', '.join(self.values)}>"
+
+
+def value_of(scope: Scope, name: str) -> Any:
+    """The value of a name.  Errors: `ProgramError` if nothing has written it."""
+    value = scope.find(name)
+    if value is None:
+        raise unwritten(name)
+    return value
 
 
 class Step(NamedTuple):
@@ -133,29 +142,26 @@ class Run:
     updates: Scope
     step_limit: int
     check_finite: bool
-    keep: bool = False  # the scopes of grad blocks, for looking at
-    memory_limit: int = MEMORY
-    record: Record | None = None  # what happens is noted there, for looking at
+    keep: bool  # the scopes of grad blocks, for looking at
+    memory_limit: int
+    record: Record | None  # what happens is noted there, for looking at
 
     def __post_init__(self) -> None:
         self.room = self.memory_limit  # bytes for more values
 
-    def block(self, block: Block, scope: Scope, turn: int | None = None) -> None:
-        """Run the operators of a block in a scope, whose names take room, too.
+    def block(self, scope: Scope, turn: int | None = None) -> None:
+        """Run the operators of a scope's block in it; the names it starts with take room, too.
 
         ``turn`` counts those of a loop.
         """
+        block = self.program.blocks[scope.block]
         self._take(HELD * (1 + len(scope.values)), f"what block {block.idx} starts with")
         record = self.record
         if record is not None:
             record.note("enter", scope, turn, outer_reads(block))
         for k, op in enumerate(block.ops):
             try:
-                handler = HANDLERS.get(op.type)
-                if handler is not None:
-                    handler(self, op, scope)
-                else:
-                    self.simple(block, op, scope)
+                HANDLERS.get(op.type, Run.simple)(self, op, scope)
             except MinigradError:
                 raise
             except Exception as error:
@@ -168,31 +174,25 @@ class Run:
         if record is not None:
             record.note("leave", scope, turn, ())
 
-    def simple(self, block: Block, op: Operator, scope: Scope) -> None:
+    def simple(self, op: Operator, scope: Scope) -> None:
         """Run a primitive or its grad op."""
         info = op_info(op.type)
         slots = {
-            s: [self.value(scope, n) for n in names if n != EMPTY] for s, names in op.inputs.items()
+            s: [value_of(scope, n) for n in names if n != EMPTY] for s, names in op.inputs.items()
         }
         p = info.forward
         if p.broadcasts or op.type in LARGER or p.infer is not None:
-            arrays = {s: [*map(np.asarray, values)] for s, values in slots.items()}
-            types = {s: [(a.shape, a.dtype) for a in listed] for s, listed in arrays.items()}
+            types = {
+                s: [(a.shape, a.dtype) for a in map(np.asarray, vs)] for s, vs in slots.items()
+            }
             check_room(op.type, p, types, op.attrs, self.room, op.source_line)
         for name, value in run_op(op, info, slots):
             if name != EMPTY:
-                self.write(block, scope, name, value)
+                self.write(scope, name, value)
 
-    def value(self, scope: Scope, name: str) -> Any:
-        """The value of a name.  Errors: `ProgramError` if nothing has written it."""
-        value = scope.find(name)
-        if value is None:
-            raise unwritten(name)
-        return value
-
-    def write(self, block: Block, scope: Scope, name: str, value: Any) -> None:
+    def write(self, scope: Scope, name: str, value: Any) -> None:
         """Set a name: persistable ones in the transaction, others in the scope of the run."""
-        var = block.find_var(name)
+        var = self.program.blocks[scope.block].find_var(name)
         target = self.updates if var is not None and var.persistable else scope
         array = target.values[name] = np.asarray(value)
         self._take(array.nbytes + HELD, name, array)
@@ -216,10 +216,10 @@ class Run:
 
 def run_cond(run: Run, op: Operator, scope: Scope) -> None:
     """Run the branch that ``pred`` chooses."""
-    prefix, block = _taken(run, op, scope)
-    inner = Scope(scope, block.idx)
-    run.block(block, inner)
-    _set(scope, op.outputs["out"], _values(run, inner, op.attrs[f"{prefix}_out"]))
+    prefix, block = _taken(op, scope)
+    inner = Scope(scope, block)
+    run.block(inner)
+    _set(scope, op.outputs["out"], _values(inner, op.attrs[f"{prefix}_out"]))
     scope.values[op.outputs["scopes"][0]] = inner
 
 
@@ -230,67 +230,60 @@ def in_order(value: Any) -> Any:
 
 def run_cond_grad(run: Run, op: Operator, scope: Scope) -> None:
     """Run the grad block of the branch that was taken."""
-    prefix, block = _taken(run, op, scope)
-    inner = _grad_scope(run, run.value(scope, op.inputs["scopes"][0]), block)
+    prefix, block = _taken(op, scope)
+    inner = _grad_scope(run, value_of(scope, op.inputs["scopes"][0]), block)
     for local, seed in zip(op.attrs[f"{prefix}_seeds"], op.inputs["out_grad"], strict=True):
         if local != EMPTY:
-            inner.values[local] = run.value(scope, seed)
-    run.block(block, inner)
-    _set(scope, op.outputs["params_grad"], _values(run, inner, op.attrs[f"{prefix}_params"]))
+            inner.values[local] = value_of(scope, seed)
+    run.block(inner)
+    _set(scope, op.outputs["params_grad"], _values(inner, op.attrs[f"{prefix}_params"]))
 
 
-def _taken(run: Run, op: Operator, scope: Scope) -> tuple[str, Block]:
+def _taken(op: Operator, scope: Scope) -> tuple[str, int]:
     """The branch that ``pred`` chooses: how the names of its attrs begin, and its block."""
-    prefix = "true" if np.all(run.value(scope, op.inputs["pred"][0])) else "false"
-    return prefix, run.program.blocks[op.attrs[BRANCHES[prefix]]]
+    prefix = "true" if np.all(value_of(scope, op.inputs["pred"][0])) else "false"
+    return prefix, op.attrs[BRANCHES[prefix]]
 
 
-def run_while(run: Run, op: Operator, scope: Scope) -> None:
-    """Run the body as long as the condition holds; both see the carried values of the step."""
-    body, cond = (run.program.blocks[op.attrs[a]] for a in ("sub_block", "cond_block"))
-    values = _values(run, scope, op.inputs["x"])
+def run_loop(run: Run, op: Operator, scope: Scope) -> None:
+    """Run the body of a ``while`` as long as its condition holds, of a ``recurrent`` once per element of its sequences.
+
+    The outputs of a ``recurrent`` are stacked.
+    """
+    seqs = [value_of(scope, n) for n in op.inputs.get("seq", ())]
+    turns: Iterable[int] = count()
+    if op.type == "recurrent":
+        if len({len(s) for s in seqs}) != 1:
+            what = f"the sequences of a recurrent op have different lengths: {[*map(len, seqs)]}"
+            raise ProgramError(told(what, "cut or fill them up to one length", op.source_line))
+        turns = range(len(seqs[0]))
+    values = _values(scope, op.inputs["x"])
     scopes: list[Scope] = []
-    while True:
-        step = _step(op, scope, body, values)
-        test = Scope(step, cond.idx)
-        run.block(cond, test, len(scopes))
-        if not np.all(run.value(test, op.attrs["cond"])):
+    for t in turns:
+        step = Scope(scope, op.attrs["sub_block"])
+        _set(step, op.attrs["carried"], values)
+        _set(step, op.attrs.get("steps", ()), [s[t] for s in seqs])
+        if op.type == "while" and not _goes_on(run, op, step, t):
             break
-        if len(scopes) >= run.step_limit:
-            advice = "a condition that becomes false, or Executor.run(…, step_limit=…)"
-            what = f"{endless(run.step_limit)} (step_limit)"
-            raise ProgramError(told(what, advice, op.source_line))
-        run.block(body, step, len(scopes))
-        values = _values(run, step, op.attrs["next"])
+        run.block(step, t)
+        values = _values(step, op.attrs["next"])
         scopes.append(step)
-    _set(scope, [*op.outputs["out"], *op.outputs["scopes"]], [*values, scopes])
-
-
-def run_recurrent(run: Run, op: Operator, scope: Scope) -> None:
-    """Run the body once per element of the sequences, and stack its outputs."""
     body = run.program.blocks[op.attrs["sub_block"]]
-    seqs = [run.value(scope, n) for n in op.inputs["seq"]]
-    if len({len(s) for s in seqs}) != 1:
-        what = f"the sequences of a recurrent op have different lengths: {[*map(len, seqs)]}"
-        raise ProgramError(told(what, "cut or fill them up to one length", op.source_line))
-    values = _values(run, scope, op.inputs["x"])
-    scopes: list[Scope] = []
-    for t in range(len(seqs[0])):
-        step = _step(op, scope, body, values)
-        _set(step, op.attrs["steps"], [s[t] for s in seqs])
-        run.block(body, step, t)
-        values = _values(run, step, op.attrs["next"])
-        scopes.append(step)
-    stacked = [_stacked(body, scopes, local) for local in op.attrs["step_out"]]
+    stacked = [_stacked(body, scopes, local) for local in op.attrs.get("step_out", ())]
     _set(scope, op.outputs.get("stacked", ()), stacked)
     _set(scope, [*op.outputs["out"], *op.outputs["scopes"]], [*values, scopes])
 
 
-def _step(op: Operator, scope: Scope, body: Block, values: list[Any]) -> Scope:
-    """The scope of a step of a loop, with what it carries."""
-    step = Scope(scope, body.idx)
-    step.values.update(zip(op.attrs["carried"], values, strict=True))
-    return step
+def _goes_on(run: Run, op: Operator, step: Scope, t: int) -> bool:
+    """Whether the condition of a loop holds, which sees the carried values of the step."""
+    test = Scope(step, op.attrs["cond_block"])
+    run.block(test, t)
+    holds = bool(np.all(value_of(test, op.attrs["cond"])))
+    if holds and t >= run.step_limit:
+        advice = "a condition that becomes false, or Executor.run(…, step_limit=…)"
+        what = f"{endless(run.step_limit)} (step_limit)"
+        raise ProgramError(told(what, advice, op.source_line))
+    return holds
 
 
 def _stacked(body: Block, scopes: list[Scope], name: str) -> Array:
@@ -302,44 +295,37 @@ def _stacked(body: Block, scopes: list[Scope], name: str) -> Array:
 
 def run_loop_grad(run: Run, op: Operator, scope: Scope) -> None:
     """Run the grad block once per step, last step first: carried gradients are handed on, parameters' are added up."""
-    block = run.program.blocks[op.attrs["sub_block"]]
-    scopes = run.value(scope, op.inputs["scopes"][0])
-    grads = _values(run, scope, op.inputs["out_grad"])
+    scopes = value_of(scope, op.inputs["scopes"][0])
+    grads = _values(scope, op.inputs["out_grad"])
     stacked = [
-        None if n == EMPTY else run.value(scope, n) for n in op.inputs.get("stacked_grad", ())
+        None if n == EMPTY else value_of(scope, n) for n in op.inputs.get("stacked_grad", ())
     ]
     inner_scopes: list[Scope] = []
     for t in range(len(scopes) - 1, -1, -1):
-        inner = _grad_scope(run, scopes[t], block)
+        inner = _grad_scope(run, scopes[t], op.attrs["sub_block"])
         _set(inner, op.attrs["next_grad"], grads)
         _set(inner, op.attrs.get("step_out_grad", ()), [g if g is None else g[t] for g in stacked])
-        run.block(block, inner, t)
-        grads = _values(run, inner, op.attrs["carried_grad"])
+        run.block(inner, t)
+        grads = _values(inner, op.attrs["carried_grad"])
         inner_scopes.append(inner)
     _set(scope, op.outputs["x_grad"], grads)
-    for slot, attr, gathered in (("params", "params_local", _sum), ("seq", "steps_grad", _stack)):
+    for slot, attr in (("params", "params_local"), ("seq", "steps_grad")):
         names = op.outputs.get(f"{slot}_grad", ())
         outer = op.inputs.get(slot, ())
         for name, local, value in zip(names, op.attrs.get(attr, ()), outer, strict=True):
             if name != EMPTY:
-                parts = [run.value(inner, local) for inner in inner_scopes]
-                no_step = np.zeros_like(run.value(scope, value))
-                scope.values[name] = gathered(parts) if parts else no_step
+                parts = [value_of(inner, local) for inner in inner_scopes]
+                if not parts:
+                    scope.values[name] = np.zeros_like(value_of(scope, value))
+                elif slot == "seq":  # its elements', last one first
+                    scope.values[name] = np.stack(parts[::-1])
+                else:
+                    scope.values[name] = functools.reduce(np.add, map(in_order, parts))
 
 
-def _sum(parts: list[Array]) -> Array:
-    """The gradient of what the body reads from outside."""
-    return functools.reduce(np.add, map(in_order, parts))
-
-
-def _stack(parts: list[Array]) -> Array:
-    """The gradient of a sequence, from those of its elements, last one first."""
-    return np.stack(parts[::-1])
-
-
-def _values(run: Run, scope: Scope, names: list[str]) -> list[Any]:
+def _values(scope: Scope, names: list[str]) -> list[Any]:
     """What goes from block to block, None for no name: in C order, so that the same bits follow from every branch."""
-    return [None if n == EMPTY else in_order(run.value(scope, n)) for n in names]
+    return [None if n == EMPTY else in_order(value_of(scope, n)) for n in names]
 
 
 def _set(scope: Scope, names: Any, values: list[Any]) -> None:
@@ -348,16 +334,16 @@ def _set(scope: Scope, names: Any, values: list[Any]) -> None:
             scope.values[name] = value
 
 
-def _grad_scope(run: Run, forward: Scope, block: Block) -> Scope:
+def _grad_scope(run: Run, forward: Scope, block: int) -> Scope:
     """A scope for a grad block, inside the one its forward block ran in."""
-    scope = Scope(forward, block.idx)
+    scope = Scope(forward, block)
     if run.keep:
-        forward.values[f"{GRAD}@SCOPE_{block.idx}"] = scope
+        forward.values[f"{GRAD}@SCOPE_{block}"] = scope
     return scope
 
 
 #: how control flow is carried out
 HANDLERS: dict[str, Function] = {
-    "cond": run_cond, "cond_grad": run_cond_grad, "while": run_while, "while_grad": run_loop_grad,
-    "recurrent": run_recurrent, "recurrent_grad": run_loop_grad,
+    "cond": run_cond, "cond_grad": run_cond_grad, "while": run_loop, "while_grad": run_loop_grad,
+    "recurrent": run_loop, "recurrent_grad": run_loop_grad,
 }  # fmt: skip

@@ -109,8 +109,7 @@ def run_op(op: Operator, info: OpInfo, slots: Values) -> Iterable[tuple[str, Any
 
 def _sum_back(value: Any, like: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
-        shape = np.shape(like)
-        return value if value.shape == shape else sum_to(value, shape)
+        return sum_to(value, np.shape(like))
     if value.shape == like.shape and -1 not in value.shape:
         return value
     return unbroadcast(value, shape=shape_of(like))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import chain, repeat, zip_longest
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from ...errors import ProgramError, told
 from ...ops.linalg import explicit
 from ...ops.shape import Inputs, Shape
-from ...ops.windows import pair
+from ...ops.windows import framed, pair
 from ...primitives.arguments import Attrs
 from ...primitives.registry import Primitive
 
@@ -96,8 +96,7 @@ def _take(s: Shapes, attrs: Attrs) -> int:
 def _padded(s: Shapes, attrs: Attrs) -> int:
     """An image with its padding, of which windows are seen."""
     (x,) = s["x"]
-    height, width = pair(attrs.get("padding", 0))
-    return math.prod((*x[:-2], x[-2] + 2 * abs(height), x[-1] + 2 * abs(width)))
+    return math.prod(framed(x, pair(attrs.get("padding", 0)))[0])
 
 
 def _transposed(s: Shapes, attrs: Attrs) -> int:
@@ -120,7 +119,7 @@ def _indexed(s: Shapes, attrs: Attrs, masks: Sequence[bool] = ()) -> int:
     ``masks`` says of each array in the slot whether it is one: a mask has a place for each of its elements.
     """
     (x,), shapes = s["x"], list[Shape]()
-    waiting = zip(s.get("index", ()), chain(masks, repeat(False)), strict=False)
+    waiting: Any = zip_longest(s.get("index", ()), masks, fillvalue=False)
     basic: list[Any] = []
     for part in attrs["template" if "template" in attrs else "index"]:
         if isinstance(part, str):

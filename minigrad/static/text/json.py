@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from ...errors import ProgramFormatError, describe, refusal
-from ...grad_names import EMPTY
 from ...ops.shape import Array
 from ...primitives.arguments import ByName
 from ..program.block import Block
@@ -78,7 +77,7 @@ def _operator_data(op: Operator, place: dict[int, list[int]]) -> ByName:
 
 
 def _bytes_of(value: Array) -> str:
-    data = np.ascontiguousarray(value).astype(value.dtype.newbyteorder("<"), copy=False)
+    data = value.astype(value.dtype.newbyteorder("<"), copy=False)
     return base64.b64encode(data.tobytes()).decode("ascii")
 
 
@@ -99,17 +98,17 @@ def _place_or_null(value: Any) -> bool:
 _NAMES = {str: [_short_text]}
 #: a type, a test, one of several words, [of each entry], (an entry each), {key: of its value}, {str: of each value}
 _SCHEMA: Any = {
-    "format": frozenset([FORMAT]), "version": frozenset([VERSION]), "history": [_short_text],
+    "format": {FORMAT}, "version": {VERSION}, "history": [_short_text],
     "inputs": [_short_text], "outputs": [_short_text], "error_clips": {str: object},
     "pruned": [(_short_text, _short_text, (int, int))],
     "backward": [(int, [_short_text], [_short_text], [(_short_text, _short_text)])],
     "blocks": [{
         "parent": int, "forward": int,
         "variables": [
-            (str, frozenset(["var", "data", "param", "const"]), DTYPES, list, frozenset([True, False, None]), bool)
+            (str, {"var", "data", "param", "const"}, DTYPES, list, {True, False, None}, bool)
         ],
         "operators": [{
-            "type": str, "role": frozenset(ROLES), "inputs": _NAMES, "outputs": _NAMES,
+            "type": str, "role": {*ROLES}, "inputs": _NAMES, "outputs": _NAMES,
             "attrs": {str: object}, "of": _place_or_null,
         }],
     }],
@@ -137,7 +136,7 @@ def _check(value: Any, schema: Any, where: str) -> None:
         if good:
             of_each = schema * len(value) if is_open else schema
             inside = [(v, s, where) for v, s in zip(value, of_each, strict=True)]
-    elif isinstance(schema, frozenset):
+    elif isinstance(schema, set | frozenset):
         good = type(value) in map(type, schema) and value in schema
         wanted = " or ".join(sorted(map(repr, schema)))
     elif isinstance(schema, type):
@@ -169,8 +168,7 @@ def from_json(text: str, limit: int = LIMIT) -> Program:
         _check(data, _SCHEMA, "the file")
         return mark_given(verify(_program(data, limit)))
     except Exception as error:  # whatever a damaged text provokes
-        reason = error or type(error).__name__
-        raise ProgramFormatError(f"this is no stored program: {reason}") from None
+        raise ProgramFormatError(f"this is no stored program: {error}") from None
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> ByName:
@@ -181,20 +179,21 @@ def _unique(pairs: list[tuple[str, Any]]) -> ByName:
 
 
 def _program(data: ByName, limit: int) -> Program:
-    """All blocks, then all variables, then all operators: each may speak of what came before it."""
+    """Blocks with their variables and operators, then what speaks of operators."""
     program = Program()
     program.blocks.clear()
     program.history = data["history"]
     for k, part in enumerate(data["blocks"]):
-        program.blocks.append(Block(program, k, part["parent"], part["forward"]))
-    pairs = list(zip(program.blocks, data["blocks"], strict=True))
-    for block, part in pairs:
+        block = Block(program, k, part["parent"], part["forward"])
+        program.blocks.append(block)
         for variable in part["variables"]:
             declare(block, limit, *variable)
-    for block, part in pairs:
         for item in part["operators"]:
-            _add(block, item)
-    for block, part in pairs:
+            attrs = {name: from_plain(value) for name, value in item["attrs"].items()}
+            op = Operator(item["type"], item["inputs"], item["outputs"], attrs, item["role"])
+            block.ops.append(op)
+            block.written.update(op.output_names)
+    for block, part in zip(program.blocks, data["blocks"], strict=True):
         for op, item in zip(block.ops, part["operators"], strict=True):
             op.forward_op = item["of"] and _operator_at(program, *item["of"])
     known = {v.name for v in program.all_variables()}
@@ -203,14 +202,13 @@ def _program(data: ByName, limit: int) -> Program:
         good = isinstance(pair, list) and [type(v) for v in pair] == [float, float]
         if name not in known or not good or not pair[0] <= pair[1]:
             raise ValueError(f"the error clip of {name!r:.80} must be [min, max] of a variable")
-        program.error_clips[name] = (pair[0], pair[1])
+        program.error_clips[name] = tuple(pair)
     for grad_op, reason, of in data["pruned"]:
         program.pruned.append(Pruned(grad_op, reason, _operator_at(program, *of)))
     for block_idx, targets, cut, gradients in data["backward"]:
         if not 0 <= block_idx < len(program.blocks):
             raise ValueError(f"a backward call names block {block_idx}, which is not there")
-        call = BackwardCall(block_idx, targets, set(cut), dict(gradients))
-        program.backward_calls.append(call)
+        program.backward_calls.append(BackwardCall(block_idx, targets, set(cut), dict(gradients)))
     for name, text in data["initial"].items():
         program.initial[name] = _start_value(program.blocks[0].vars.get(name), name, text)
     program.inputs = data["inputs"]
@@ -219,13 +217,6 @@ def _program(data: ByName, limit: int) -> Program:
         if name not in program.blocks[0].vars:
             raise ValueError(f"{name!r} is no variable of block 0")
     return program
-
-
-def _add(block: Block, item: ByName) -> None:
-    attrs = {name: from_plain(value) for name, value in item["attrs"].items()}
-    op = Operator(item["type"], item["inputs"], item["outputs"], attrs, item["role"])
-    block.ops.append(op)
-    block.written.update(n for n in op.output_names if n != EMPTY)
 
 
 def _operator_at(program: Program, b: int, k: int) -> Operator:

@@ -29,15 +29,11 @@ def to_plain(value: Any, tuples: bool = False) -> Any:
     >>> to_plain((slice(0, 3), ...)), to_plain((slice(0, 3), 1), tuples=True)
     (['tuple', ['slice', 0, 3, None], ['ellipsis']], (['slice', 0, 3, None], 1))
     """
-    if not isinstance(value, tuple | list):
-        return _scalar(value)
-    plain = [to_plain(v, tuples) for v in value]
-    if isinstance(value, tuple):
-        return tuple(plain) if tuples else ["tuple", *plain]
-    return ["list", *plain] if plain and plain[0] in _TAGS else plain
-
-
-def _scalar(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        plain = [to_plain(v, tuples) for v in value]
+        if isinstance(value, tuple):
+            return tuple(plain) if tuples else ["tuple", *plain]
+        return ["list", *plain] if plain and plain[0] in _TAGS else plain
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | str | int):
@@ -45,7 +41,7 @@ def _scalar(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else ["float", str(value)]
     if isinstance(value, slice):
-        return ["slice", *map(_scalar, (value.start, value.stop, value.step))]
+        return ["slice", *map(to_plain, (value.start, value.stop, value.step))]
     if value is Ellipsis:
         return ["ellipsis"]
     if isinstance(value, np.ndarray) and value.dtype.name in DTYPES:
@@ -73,24 +69,21 @@ def from_plain(value: Any, depth: int = 0) -> Any:
         raise ValueError(f"an attr cannot hold a {type(value).__name__}")
     if not value or value[0] not in _TAGS:
         return [from_plain(v, depth + 1) for v in value]
-    return _tagged(value[0], value[1:], depth)
-
-
-def _tagged(tag: str, rest: list[Any], depth: int) -> Any:
-    if tag in ("tuple", "list"):
-        parts = [from_plain(v, depth + 1) for v in rest]
-        return tuple(parts) if tag == "tuple" else parts
-    if tag == "ellipsis" and not rest:
-        return Ellipsis
-    if tag == "slice" and len(rest) == 3 and all(v is None or type(v) is int for v in rest):
-        return slice(*rest)
-    if tag == "dtype" and len(rest) == 1 and rest[0] in DTYPES:
-        return np.dtype(rest[0])
-    if tag == "float" and len(rest) == 1 and rest[0] in _NOT_FINITE:
-        return float(rest[0])
-    if tag == "array" and len(rest) == 3 and rest[0] in DTYPES:
-        return _array(*rest)
-    raise ValueError(f"{[tag, *rest]!r:.80} is no {tag}")
+    match value:
+        case ["tuple" | "list" as tag, *rest]:
+            parts = [from_plain(v, depth + 1) for v in rest]
+            return tuple(parts) if tag == "tuple" else parts
+        case ["ellipsis"]:
+            return Ellipsis
+        case ["slice", *rest] if len(rest) == 3 and all(v is None or type(v) is int for v in rest):
+            return slice(*rest)
+        case ["dtype", name] if name in DTYPES:
+            return np.dtype(name)
+        case ["float", text] if text in _NOT_FINITE:
+            return float(text)
+        case ["array", dtype, shape, data] if dtype in DTYPES:
+            return _array(dtype, shape, data)
+    raise ValueError(f"{value!r:.80} is no {value[0]}")
 
 
 def _array(dtype: str, shape: Any, data: Any) -> Any:
@@ -100,7 +93,7 @@ def _array(dtype: str, shape: Any, data: Any) -> Any:
     values = [from_plain(v) for v in data]
     if not all(isinstance(v, bool | int | float) for v in values):
         raise ValueError("an array holds numbers")
-    return np.array(values, np.dtype(dtype)).reshape(shape)
+    return np.array(values, dtype).reshape(shape)
 
 
 def check_shape(shape: Any, smallest: int = 0, itemsize: int = 8, limit: int = LIMIT) -> None:

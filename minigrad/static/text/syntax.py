@@ -29,9 +29,8 @@ import numpy as np
 
 from ...errors import ProgramFormatError, describe, did_you_mean, refusal
 from ...grad_names import EMPTY, GRAD, variable_of, whole
-from ...ops.shape import Array
 from ...primitives.arguments import Attrs, ByName, Names, Slots
-from ..program.block import Block
+from ..program.block import Block, is_cut_off
 from ..program.operator import (
     BLOCK_ATTRS,
     CONTROL,
@@ -39,6 +38,7 @@ from ..program.operator import (
     Operator,
     check_slots,
     find_info,
+    has_blocks,
     op_info,
 )
 from ..program.program import BackwardCall, Program, Pruned
@@ -53,18 +53,12 @@ def format_program(program: Program) -> str:
     lines = [f"# made by: {step}" for step in program.history]
     for block in program.blocks:
         lines += _block_lines(block)
-    return "\n".join([*lines, *_pruned_lines(program)])
-
-
-def _pruned_lines(program: Program) -> list[str]:
-    """The grad ops that were not made, of operators that are still there."""
     place = {id(op): (b.idx, k) for b in program.blocks for k, op in enumerate(b.ops)}
-    lines = []
     for grad_op, reason, op in program.pruned:
-        if id(op) in place:
-            block, k = place[id(op)]
-            lines.append(f"# no {grad_op} of #{k}{f' in block {block}' * bool(block)}: {reason}")
-    return lines
+        if id(op) in place:  # the operator is still there
+            b, k = place[id(op)]
+            lines.append(f"# no {grad_op} of #{k}{f' in block {b}' * bool(b)}: {reason}")
+    return "\n".join(lines)
 
 
 def _block_lines(block: Block) -> list[str]:
@@ -74,7 +68,7 @@ def _block_lines(block: Block) -> list[str]:
     if block.forward_block >= 0:
         head += f" grad of {block.forward_block}"
     lines = [head + ":"]
-    makers = {n: op.type for op in block.ops for names in op.outputs.values() for n in names}
+    makers = {n: op.type for op in block.ops for n in op.output_names}
     lines += [
         f"  {_declaration(block, v)}" for v in block.vars.values() if not _follows(block, v, makers)
     ]
@@ -194,8 +188,19 @@ def parse(text: str, limit: int = LIMIT) -> Program:
             elif head := _HEAD.match(line):
                 role = "forward"
                 _new_block(program, head)
-            else:
-                _read_line(program, line, role, limit)
+            elif line.startswith("# made by: "):
+                program.history.append(line.removeprefix("# made by: "))
+            elif match := _PRUNED.match(line):
+                op = program.blocks[int(match[3] or 0)].ops[int(match[2])]
+                program.pruned.append(Pruned(match[1], match[4], op))
+            elif line and not line.startswith("#"):
+                if not program.blocks:
+                    raise ValueError("a program starts with 'block 0:'")
+                block = program.blocks[-1]
+                if match := _DECLARATION.match(line):
+                    _declare(block, match, limit)
+                else:
+                    _append(block, line, role)
         except Exception as error:
             raise ProgramFormatError(f"line {number}: {error}\n  {line:.200}") from error
     if not program.blocks:
@@ -213,22 +218,6 @@ def _memory(text: str) -> int:
     return 4 * len(text) + 2000 * text.count("\n") + 500 * marks
 
 
-def _read_line(program: Program, line: str, role: str, limit: int) -> None:
-    if line.startswith("# made by: "):
-        program.history.append(line.removeprefix("# made by: "))
-    elif match := _PRUNED.match(line):
-        op = program.blocks[int(match[3] or 0)].ops[int(match[2])]
-        program.pruned.append(Pruned(match[1], match[4], op))
-    elif not line or line.startswith("#"):
-        return
-    elif not program.blocks:
-        raise ValueError("a program starts with 'block 0:'")
-    elif match := _DECLARATION.match(line):
-        _declare(program.blocks[-1], match, limit)
-    else:
-        _append(program.blocks[-1], line, role)
-
-
 def _known(word: str, words: Names, what: str) -> str:
     if word not in words:
         raise ValueError(f"unknown {what} {word!r}{did_you_mean(word, words)}")
@@ -243,23 +232,19 @@ def _new_block(program: Program, head: re.Match[str]) -> None:
 
 
 def _declare(block: Block, line: re.Match[str], limit: int) -> None:
-    kind, name, dtype, sizes, flag, value = line.groups()
+    kind, name, dtype, sizes, flag, text = line.groups()
     shape = [int(n) for n in sizes.split(",") if n.strip()]
     _known(dtype, tuple(sorted(DTYPES)), "dtype")
     stop = None if flag is None else flag == " stop"
     derived = kind in ("data", "const") or dtype[0] != "f"
     declare(block, limit, name, kind, dtype, shape, stop, derived)
-    if value is not None:
+    if text is not None:
         if kind != "const":
             raise ValueError("only a constant has a value here")
-        block.program.initial[name] = _constant(value[3:], shape, dtype)
-
-
-def _constant(text: str, shape: list[int], dtype: str) -> Array:
-    value = np.array(_literal("constant", text), dtype)
-    if list(value.shape) != shape and value.size:
-        raise ValueError(f"{text:.80} is no {dtype}{shape}")
-    return value.reshape(shape)
+        value = np.array(_literal("constant", text[3:]), dtype)
+        if list(value.shape) != shape and value.size:
+            raise ValueError(f"{text[3:]:.80} is no {dtype}{shape}")
+        block.program.initial[name] = value.reshape(shape)
 
 
 def _append(block: Block, line: str, role: str) -> None:
@@ -283,14 +268,16 @@ def _append(block: Block, line: str, role: str) -> None:
         raise ValueError(f"{info.type} has no name for its result")
     op = Operator(info.type, inputs, outputs, attrs, role)
     check_slots(info, op)
-    gradients = _gradients(block, op)
+    gradients: dict[str, Variable] = {}  # each has the shape of what it is the gradient of
+    for name in op.output_names:
+        like = named_after(block, name)
+        if like is not None and name not in block.vars:
+            gradients[name] = Variable(block, name, like.shape, like.dtype)
     if all(n == EMPTY or n in block.vars or n in gradients for n in op.output_names):
         block.vars.update(gradients)
         block.ops.append(op)
         block.written.update(op.output_names)
-        handed_in = [n for slot in ("x", "params", "seq") for n in op.inputs.get(slot, ())]
-        through = info.forward is None and not info.is_grad
-        if through and all(block.var(n).stop_gradient for n in handed_in):
+        if has_blocks(op.type) and is_cut_off(block, op.inputs):
             for name in op.output_names:
                 block.vars[name]._derived_stop = True
     else:
@@ -353,13 +340,6 @@ def _literal(attr: str, text: str) -> Any:
         what = f"{attr}={text:.80} gives neither an input slot a name nor an attr a value"
         raise ValueError(what) from None
     return from_plain(value)
-
-
-def _gradients(block: Block, op: Operator) -> dict[str, Variable]:
-    """The variables that are gradients: each has the shape of what it is the gradient of."""
-    fresh = [name for name in op.output_names if name not in block.vars]
-    models = {name: like for name in fresh if (like := named_after(block, name)) is not None}
-    return {name: Variable(block, name, v.shape, v.dtype) for name, v in models.items()}
 
 
 def _backward_calls(
