@@ -23,7 +23,7 @@ from typing import Any
 from .folder import Course
 from .steps import BEGIN, END, CourseError, Step
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,12 @@ class Growth:
     @property
     def kept(self) -> list[str]:
         """Definitions carried over; a class of which nothing changed counts once."""
-        touched = [*self.new, *self.changed, *self.gone]
-        same = [name for name in self.now if name in self.old and name not in touched]
+        touched = [f"{name}." for name in (*self.new, *self.changed, *self.gone)]
 
         def is_whole(name: str) -> bool:
-            return not any(other.startswith(f"{name}.") for other in touched)
+            return name in self.old and not any(each.startswith(f"{name}.") for each in touched)
 
-        return _outermost(list(filter(is_whole, same)))
+        return _outermost(list(filter(is_whole, self.now)))
 
     @property
     def gone(self) -> list[str]:
@@ -131,7 +130,7 @@ def _definitions(
         if isinstance(node, ast.ClassDef):
             yield prefix + node.name, Definition(_code(node), _code(node))
             yield from _definitions(source, node, f"{prefix}{node.name}.")
-        elif isinstance(node, _FUNCTIONS):
+        elif isinstance(node, FUNCTIONS):
             name = methods.get(node.name, prefix + node.name)
             yield name, Definition(_code(node), _text(source, node))
         elif isinstance(node, ast.Assign | ast.AnnAssign):
@@ -157,7 +156,7 @@ def _code(node: ast.stmt) -> str:
     bare: Any = copy.copy(node)
     if isinstance(node, ast.ClassDef):
         bare.body = []
-    elif isinstance(node, _FUNCTIONS) and ast.get_docstring(node) is not None:
+    elif isinstance(node, FUNCTIONS) and ast.get_docstring(node) is not None:
         bare.body = node.body[1:]
     return ast.unparse(bare)
 
