@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import copy
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any
@@ -110,7 +110,9 @@ def table(growth: Growth | None) -> str:
     if growth is None:
         return "*This step begins a new file: nothing is carried over.*"
     lines = [f"| since {growth.since} | definitions |", "|---|---|"]
-    lines += [f"| {word} | {_names(names)} |" for word, names in growth.rows()]
+    for word, names in growth.rows():
+        quoted = ", ".join(f"`{name}`" for name in names)
+        lines.append(f"| {word} | {quoted or '—'} |")
     return "\n".join(lines)
 
 
@@ -170,7 +172,3 @@ def _text(source: str, node: ast.stmt) -> str:
 def _outermost(names: list[str]) -> list[str]:
     """Without what stands in a class that is named, too."""
     return [name for name in names if name.rpartition(".")[0] not in names]
-
-
-def _names(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names) or "—"
