@@ -89,11 +89,8 @@ def read(path: Path) -> Notebook:
 
 def dumps(notebook: Notebook) -> str:
     """The text of a notebook file as Jupyter writes it: keys sorted, texts split into lines."""
-    from_dict = load_nbformat().from_dict
-    from nbformat.v4.rwbase import split_lines
-
-    split = split_lines(from_dict(notebook))  # type: ignore[no-untyped-call]
-    return json.dumps(split, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
+    nbformat = load_nbformat()
+    return str(nbformat.v4.writes(nbformat.from_dict(notebook))) + "\n"
 
 
 def differences(old: Notebook, new: Notebook) -> list[str]:
