@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,7 +37,7 @@ class Target:
     @property
     def path(self) -> Path:
         """Where it stands."""
-        folder = self.course.notebooks / "solved" if self.solved else self.course.notebooks
+        folder = self.course.notebooks / ("solved" if self.solved else "")
         return folder / f"{self.step.name}.ipynb"
 
     @property
@@ -231,7 +231,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     parser, commands = _parser()
     try:
-        if words and (words[0] in commands or words[0] in ("-h", "--help")):
+        if words and words[0] in (*commands, "-h", "--help"):
             options = parser.parse_args(words)
             return int(options.run(options))
         if words and not words[0].startswith("-"):
@@ -247,7 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _parser() -> tuple[argparse.ArgumentParser, Container[str]]:
+def _parser() -> tuple[argparse.ArgumentParser, Iterable[str]]:
     """The parser, and the names of the commands."""
     parser = argparse.ArgumentParser(
         prog="minigrad",
