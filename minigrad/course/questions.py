@@ -316,8 +316,9 @@ def what_is_pruned(dice: Random) -> Question:
         def model(x: Any, w: Any, v: Any) -> Any:
             a = x * w
             b = getattr(mg, middle)(a)
-            for name, value in (("a", a), ("b", b), ("w", w), ("v", v)):
-                value.stop_gradient = name in no_grad
+            values = {"a": a, "b": b, "w": w, "v": v}
+            for name in no_grad:
+                values[name].stop_gradient = True
             return b * v
 
         return Counter(op.type for op in _backward(model, "xwv"))
