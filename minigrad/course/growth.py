@@ -164,7 +164,7 @@ def _code(node: ast.stmt) -> str:
 
 
 def _text(source: str, node: ast.stmt) -> str:
-    text = ast.get_source_segment(source, node, padded=True) or ast.unparse(node)
+    text = ast.get_source_segment(source, node, padded=True) or ""  # for types: it has a place
     lines = text.splitlines(keepends=True)
     return dedent("".join(line for line in lines if line.strip() not in (BEGIN, END)))
 
