@@ -14,6 +14,7 @@ from typing import Any
 from . import growth
 from .execute import Ran
 from .folder import Course
+from .growth import FUNCTIONS
 from .notebook import Notebook, fingerprint
 from .steps import BEGIN, END, Cell, CourseError, Step
 
@@ -26,8 +27,7 @@ FOLDED = {"carried", "folded", "interactive"}
 #: Words that ask for a guess: what the next cell shows is left to the learner's own run.
 GUESS = "**Predict, then run"
 SAID = {False: "the stub passes its", True: "the solution fails its"}
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_OWNERS = (*_FUNCTIONS, ast.ClassDef)
+_OWNERS = (*FUNCTIONS, ast.ClassDef)
 YOUR_TURN = 'raise NotImplementedError("your turn")'
 #: Parts by the number of their first step.
 PARTS = {
@@ -189,11 +189,11 @@ def _stub_lines(tree: ast.Module, begun: int, ended: int) -> list[str]:
         if isinstance(node, _OWNERS) and node.lineno < begun and (node.end_lineno or 0) >= ended - 1
     ]
     owner = max(around, key=lambda node: node.lineno, default=tree)
-    if isinstance(owner, _FUNCTIONS):
+    if isinstance(owner, FUNCTIONS):
         return [YOUR_TURN]
     inside = [node for node in owner.body if begun < node.lineno < ended]
     if isinstance(owner, ast.ClassDef):  # a class is right without the methods asked for
-        inside = [node for node in inside if not isinstance(node, _FUNCTIONS)]
+        inside = [node for node in inside if not isinstance(node, FUNCTIONS)]
     names = [name for node in inside for name in _bound(node)]
     return [f"{name} = ...  # your turn" for name in dict.fromkeys(names)] or ["...  # your turn"]
 
@@ -212,11 +212,9 @@ def table_of_steps(course: Course) -> str:
     for number in course.paths:
         if number in PARTS:
             lines.append(f"| **{PARTS[number]}** | | | | |")
-        lines.append(_row(course.step(number)))
+        step = course.step(number)
+        link = f"[{number}. {step.title}]({step.name}.ipynb)"
+        cells = [link, step.goal, step.time, step.needs, f"[solved](solved/{step.name}.ipynb)"]
+        texts = (cell.replace("|", "\\|").rstrip(".") for cell in cells)
+        lines.append("| " + " | ".join(texts) + " |")
     return "\n".join(lines)
-
-
-def _row(step: Step) -> str:
-    link = f"[{step.number}. {step.title}]({step.name}.ipynb)"
-    cells = [link, step.goal, step.time, step.needs, f"[solved](solved/{step.name}.ipynb)"]
-    return "| " + " | ".join(cell.replace("|", "\\|").rstrip(".") for cell in cells) + " |"

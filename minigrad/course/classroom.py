@@ -23,7 +23,7 @@ def handed_in(folder: Path, steps: Sequence[Step]) -> dict[str, dict[str, Path]]
     if not folder.is_dir():
         raise CourseError(f"there is no folder {folder}; name the one that holds their notebooks")
     names = [step.name for step in steps]
-    learners = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    learners = (path.name for path in folder.iterdir() if path.is_dir())
     answers: dict[str, dict[str, Path]] = {name: {} for name in learners if name[0] != "."}
     for path in sorted(folder.rglob("*.ipynb")):
         inside = path.relative_to(folder)

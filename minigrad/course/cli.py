@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,7 +37,7 @@ class Target:
     @property
     def path(self) -> Path:
         """Where it stands."""
-        folder = self.course.notebooks / "solved" if self.solved else self.course.notebooks
+        folder = self.course.notebooks / ("solved" if self.solved else "")
         return folder / f"{self.step.name}.ipynb"
 
     @property
@@ -82,21 +82,18 @@ def _check_class(folder: Path, words: Sequence[str]) -> int:
     course = find_course()
     known = [step for step in course.select(words) if step.exercises]
     answers = classroom.handed_in(folder, known)
-    files: list[Path] = []
-    whose: list[tuple[str, str]] = []
-    notebooks: list[Notebook] = []
+    files = [path for each in answers.values() for path in each.values() if path.is_file()]
+    given: dict[tuple[str, str], Notebook] = {}
     notes: list[str] = []
     for learner, each in answers.items():
         for name, path in each.items():
-            files += [path] if path.is_file() else []
             try:
-                notebooks.append(notebook.read(path))
-                whose.append((learner, name))
+                given[learner, name] = notebook.read(path)
             except CourseError as error:  # one that is broken does not stop the others
                 notes.append(str(error))
-    outcomes, put_back = isolated.run_all(notebooks, course, files)
+    outcomes, put_back = isolated.run_all([*given.values()], course, files)
     verdicts: dict[str, dict[str, str]] = {learner: {} for learner in answers}
-    for (learner, name), outcome in zip(whose, outcomes, strict=True):
+    for (learner, name), outcome in zip(given, outcomes, strict=True):
         verdicts[learner] |= outcome.verdicts
         if outcome.failure:
             notes.append(f"{learner}, {name}, {outcome.failure}")
@@ -234,9 +231,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     parser, commands = _parser()
     try:
-        if words and (words[0] in commands or words[0] in ("-h", "--help")):
+        if words and words[0] in (*commands, "-h", "--help"):
             options = parser.parse_args(words)
-            return commands[options.command](options)
+            return int(options.run(options))
         if words and not words[0].startswith("-"):
             parser.error(f"no command {words[0]!r}; see minigrad --help")
         return launch.open_course(words)
@@ -250,21 +247,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-Command = Callable[[argparse.Namespace], int]
-
-
-def _parser() -> tuple[argparse.ArgumentParser, dict[str, Command]]:
+def _parser() -> tuple[argparse.ArgumentParser, Iterable[str]]:
+    """The parser, and the names of the commands."""
     parser = argparse.ArgumentParser(
         prog="minigrad",
         description="Without a command: open the course in JupyterLab; "
         "options (--no-browser, --port=9999, …) are passed on to it.",
     )
-    subparsers = parser.add_subparsers(metavar="command", dest="command")
-    commands: dict[str, Command] = {}
+    commands = parser.add_subparsers(metavar="command")
 
-    def command(run: Command, help: str) -> Callable[..., object]:
-        commands[run.__name__] = run
-        return subparsers.add_parser(run.__name__, help=help, description=help).add_argument
+    def command(run: Callable[[argparse.Namespace], int], help: str) -> Callable[..., object]:
+        made = commands.add_parser(run.__name__, help=help, description=help)
+        made.set_defaults(run=run)
+        return made.add_argument
 
     add = command(run, "execute notebooks without a browser; files stay as they are")
     add("steps", nargs="*", help=_STEPS)
@@ -291,7 +286,7 @@ def _parser() -> tuple[argparse.ArgumentParser, dict[str, Command]]:
     add = command(diff, "what one step adds to another, with patches")
     add("before", type=int)
     add("after", type=int, nargs="?", help="default: the step after")
-    return parser, commands
+    return parser, commands.choices
 
 
 if __name__ == "__main__":

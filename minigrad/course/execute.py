@@ -35,12 +35,11 @@ class Failure:
     """The cell that stopped a notebook: its number (from 0), and what it said."""
 
     cell: int
-    name: str
-    text: str
+    said: str
     traceback: str
 
     def __str__(self) -> str:
-        return f"cell {self.cell + 1}: {self.name}: {self.text}"
+        return f"cell {self.cell + 1}: {self.said}"
 
 
 @dataclass(frozen=True)
@@ -54,22 +53,16 @@ class Ran:
 def side_by_side(run: Callable[[Any], Coroutine[Any, Any, Any]], items: Sequence[Any]) -> list[Any]:
     """What ``run`` makes of each notebook, `KERNELS` at a time, beside a bar that moves on."""
     need("nbclient", "running notebooks")
-    from tqdm import tqdm
+    from tqdm.asyncio import tqdm
 
     slots = asyncio.Semaphore(KERNELS)
-    bar = tqdm(total=len(items), unit="notebook", disable=None, leave=False)
 
     async def one(item: Any) -> Any:
         async with slots:
-            result = await run(item)
-        bar.update()
-        return result
+            return await run(item)
 
-    async def every() -> list[Any]:
-        return list(await asyncio.gather(*map(one, items)))
-
-    with bar:
-        return asyncio.run(every())
+    every = tqdm.gather(*map(one, items), unit="notebook", disable=None, leave=False)
+    return list(asyncio.run(every))
 
 
 def run_all(runs: Sequence[tuple[Notebook, Path]], *, go_on: bool = False) -> list[Ran]:
@@ -149,7 +142,7 @@ async def _run(notebook: Notebook, root: Path, *, go_on: bool) -> Ran:
             text = f"it printed more than {OUTPUT:,} characters"
         elif time.monotonic() >= end:
             text = f"stopped after {SECONDS:g} seconds"
-        stopped = Failure(reached[-1], type(error).__name__, text, "")
+        stopped = Failure(reached[-1], f"{type(error).__name__}: {text}", "")
     executed: Notebook = json.loads(json.dumps(node))  # without the classes of nbformat
     return Ran(_cleaned(executed, root), stopped or _failure(executed))
 
@@ -160,19 +153,18 @@ def _failure(notebook: Notebook) -> Failure | None:
             continue
         for output in cell.get("outputs", []):
             if output["output_type"] == "error":
-                traceback = "\n".join(output["traceback"])
-                return Failure(number, output["ename"], output["evalue"], traceback)
+                said = f"{output['ename']}: {output['evalue']}"
+                return Failure(number, said, "\n".join(output["traceback"]))
     return None
 
 
 def _cleaned(notebook: Notebook, root: Path) -> Notebook:
     notebook["metadata"]["language_info"] = {"name": "python"}
     for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":
-            outputs: list[dict[str, Any]] = []
-            for output in cell["outputs"]:
-                _add_output(outputs, output, root)
-            cell["outputs"] = outputs
+        if printed := cell.get("outputs"):
+            cell["outputs"] = []
+            for output in printed:
+                _add_output(cell["outputs"], output, root)
     return notebook
 
 

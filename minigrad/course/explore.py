@@ -61,8 +61,8 @@ class Explorer:
         """The widget, and what is left without a kernel: the first picture, and all the words."""
         picture: Bundle = next((part for part in self.first if len(part) > 1), {})
         words = "\n".join(part.get("text/plain", "") for part in self.first)
-        live = self.view()._repr_mimebundle_() or {}
-        return {**picture, "text/plain": words} | {key: live[key] for key in live if key == WIDGET}
+        live = self.view()._repr_mimebundle_()[WIDGET]
+        return {**picture, "text/plain": words, WIDGET: live}
 
 
 def explore(frame: Callable[..., Any], **controls: Any) -> Explorer:
@@ -114,18 +114,16 @@ def presses(*labels: str) -> Any:
     import ipywidgets
     import traitlets
 
-    pressed = ipywidgets.HBox()
+    buttons = [ipywidgets.Button(description=label) for label in labels]
+    again = ipywidgets.Button(description="start again", icon="undo")
+    pressed = ipywidgets.HBox([*buttons, again])
     pressed.add_traits(value=traitlets.Tuple())
 
-    def button(label: str, **look: str) -> Any:
-        def press(_button: Any) -> None:
-            pressed.value = () if look else (*pressed.value, label)
+    def press(button: Any) -> None:
+        pressed.value = () if button is again else (*pressed.value, button.description)
 
-        shown = ipywidgets.Button(description=label, **look)
-        shown.on_click(press)
-        return shown
-
-    pressed.children = [*map(button, labels), button("start again", icon="undo")]
+    for button in pressed.children:
+        button.on_click(press)
     return pressed
 
 

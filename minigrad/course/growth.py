@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import copy
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any
@@ -23,7 +23,7 @@ from typing import Any
 from .folder import Course
 from .steps import BEGIN, END, CourseError, Step
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,12 @@ class Growth:
     @property
     def kept(self) -> list[str]:
         """Definitions carried over; a class of which nothing changed counts once."""
-        touched = [*self.new, *self.changed, *self.gone]
-        same = [name for name in self.now if name in self.old and name not in touched]
+        touched = [f"{name}." for name in (*self.new, *self.changed, *self.gone)]
 
         def is_whole(name: str) -> bool:
-            return not any(other.startswith(f"{name}.") for other in touched)
+            return name in self.old and not any(each.startswith(f"{name}.") for each in touched)
 
-        return _outermost(list(filter(is_whole, same)))
+        return _outermost(list(filter(is_whole, self.now)))
 
     @property
     def gone(self) -> list[str]:
@@ -111,7 +110,9 @@ def table(growth: Growth | None) -> str:
     if growth is None:
         return "*This step begins a new file: nothing is carried over.*"
     lines = [f"| since {growth.since} | definitions |", "|---|---|"]
-    lines += [f"| {word} | {_names(names)} |" for word, names in growth.rows()]
+    for word, names in growth.rows():
+        quoted = ", ".join(f"`{name}`" for name in names)
+        lines.append(f"| {word} | {quoted or '—'} |")
     return "\n".join(lines)
 
 
@@ -131,7 +132,7 @@ def _definitions(
         if isinstance(node, ast.ClassDef):
             yield prefix + node.name, Definition(_code(node), _code(node))
             yield from _definitions(source, node, f"{prefix}{node.name}.")
-        elif isinstance(node, _FUNCTIONS):
+        elif isinstance(node, FUNCTIONS):
             name = methods.get(node.name, prefix + node.name)
             yield name, Definition(_code(node), _text(source, node))
         elif isinstance(node, ast.Assign | ast.AnnAssign):
@@ -157,13 +158,13 @@ def _code(node: ast.stmt) -> str:
     bare: Any = copy.copy(node)
     if isinstance(node, ast.ClassDef):
         bare.body = []
-    elif isinstance(node, _FUNCTIONS) and ast.get_docstring(node) is not None:
+    elif isinstance(node, FUNCTIONS) and ast.get_docstring(node) is not None:
         bare.body = node.body[1:]
     return ast.unparse(bare)
 
 
 def _text(source: str, node: ast.stmt) -> str:
-    text = ast.get_source_segment(source, node, padded=True) or ast.unparse(node)
+    text = ast.get_source_segment(source, node, padded=True) or ""  # for types: it has a place
     lines = text.splitlines(keepends=True)
     return dedent("".join(line for line in lines if line.strip() not in (BEGIN, END)))
 
@@ -171,7 +172,3 @@ def _text(source: str, node: ast.stmt) -> str:
 def _outermost(names: list[str]) -> list[str]:
     """Without what stands in a class that is named, too."""
     return [name for name in names if name.rpartition(".")[0] not in names]
-
-
-def _names(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names) or "—"

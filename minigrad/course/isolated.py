@@ -17,7 +17,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,8 +48,7 @@ def run_all(
 
     Watched are the package, the steps of the course and what was handed in.
     """
-    copied = {path: path.relative_to(_PACKAGE.parent) for path in _files(_PACKAGE)}
-    copied |= {path: Path("steps") / path.name for path in course.steps.glob("*.py")}
+    copied = sources(course)
     before = {path: path.read_bytes() for path in [*copied, *handed_in]}
     copy = {place: before[path] for path, place in copied.items()}
     outcomes = execute.side_by_side(lambda notebook: _run(notebook, copy), notebooks)
@@ -61,10 +60,16 @@ def run_all(
     return outcomes, changed
 
 
-def _files(package: Path) -> Iterator[Path]:
-    for path in sorted(package.rglob("*")):
-        if path.is_file() and not {"__pycache__", "shipped"} & {*path.relative_to(package).parts}:
-            yield path
+def sources(course: Course) -> dict[Path, Path]:
+    """The files of this package and the steps of a course → their places in a folder of both."""
+    places = {}
+    for path in sorted(_PACKAGE.rglob("*")):
+        place = path.relative_to(_PACKAGE.parent)
+        if path.is_file() and not {"__pycache__", "shipped"} & {*place.parts}:
+            places[path] = place
+    for path in sorted(course.steps.glob("*.py")):
+        places[path] = Path("steps", path.name)
+    return places
 
 
 def _content(path: Path) -> bytes | None:
@@ -82,11 +87,7 @@ async def _run(notebook: Notebook, copy: dict[Path, bytes]) -> Outcome:
             (folder / place).write_bytes(content)
         (folder / "tmp").mkdir()
         (folder / "notebook.json").write_text(json.dumps(notebook), encoding="utf-8")
-        path = execute.in_front("PYTHONPATH", folder)
-        environment = {**os.environ, "PYTHONPATH": path, "TMPDIR": str(folder / "tmp")}
-        command = [f"-m{__package__}.isolated", name, str(SECONDS)]
-        stopped = await _limited(command, folder, environment)
-        return _result(folder / _RESULT, stopped)
+        return _result(folder / _RESULT, await _limited(folder))
 
 
 def _result(path: Path, stopped: str | None) -> Outcome:
@@ -107,14 +108,17 @@ def _result(path: Path, stopped: str | None) -> Outcome:
 _NOT_A_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
-async def _limited(arguments: list[str], folder: Path, environment: dict[str, str]) -> str | None:
-    """Run this Python to its end, or to a limit: then the limit, in words."""
+async def _limited(folder: Path) -> str | None:
+    """Run the other side in a folder, to its end, or to a limit: then the limit, in words."""
+    path, temporary = execute.in_front("PYTHONPATH", folder), str(folder / "tmp")
     end, nothing = time.monotonic() + SECONDS + _GRACE, asyncio.subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *arguments,
+        f"-m{__package__}.isolated",
+        str(folder),
+        str(SECONDS),
         cwd=folder,
-        env=environment,
+        env={**os.environ, "PYTHONPATH": path, "TMPDIR": temporary},
         start_new_session=True,
         stdin=nothing,
         stdout=nothing,
@@ -124,27 +128,27 @@ async def _limited(arguments: list[str], folder: Path, environment: dict[str, st
         while process.returncode is None:
             if time.monotonic() > end:
                 return f"stopped after {SECONDS:g} seconds"
-            if (count := len(_family(environment))) > PROCESSES:
+            if (count := len(_family(temporary))) > PROCESSES:
                 return f"stopped with {count} processes; {PROCESSES} are allowed"
             await asyncio.sleep(0.3)
         return None
     finally:
-        _end(environment)
+        _end(temporary)
         await process.wait()
 
 
-def _family(environment: dict[str, str]) -> set[Any]:
+def _family(temporary: str) -> set[Any]:
     """The processes of a notebook: all of them were given its folder for temporary files."""
     import psutil  # type: ignore[import-untyped]  # ipykernel brings it
 
-    found, ours = psutil.process_iter(["environ"]), environment["TMPDIR"]
-    return {each for each in found if (each.info["environ"] or {}).get("TMPDIR") == ours}
+    found = psutil.process_iter(["environ"])
+    return {each for each in found if (each.info["environ"] or {}).get("TMPDIR") == temporary}
 
 
-def _end(environment: dict[str, str]) -> None:
+def _end(temporary: str) -> None:
     """Kill the processes of a notebook: first none may start another, then they go."""
     known: set[Any] = set()
-    while more := _family(environment) - known:
+    while more := _family(temporary) - known:
         known |= more
         for process in more:
             with contextlib.suppress(Exception):
@@ -154,21 +158,15 @@ def _end(environment: dict[str, str]) -> None:
             process.kill()
 
 
-def _limit_memory() -> None:
+def _execute(folder: Path, seconds: float) -> None:
+    """The other side: execute the notebook of a folder, and write what its checks said."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _execute(folder: Path, seconds: float) -> None:
-    """The other side: execute the notebook of a folder, and write what its checks said."""
-    _limit_memory()
-    execute.SECONDS, given = (
-        seconds,
-        json.loads((folder / "notebook.json").read_text(encoding="utf-8")),
-    )
+    execute.SECONDS = seconds
+    given = json.loads((folder / "notebook.json").read_text(encoding="utf-8"))
     [ran] = execute.run_all([(given, folder)], go_on=True)
     failure = ran.failure and str(ran.failure)[:1000]
     said = {"verdicts": execute.verdicts(ran.notebook), "failure": failure}

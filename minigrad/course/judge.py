@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Mapping
 from functools import reduce
+from traceback import walk_stack
 from typing import Any
 
 import numpy as np
@@ -48,13 +49,13 @@ def require(holds: object, what: str, observed: object, expected: object) -> Non
         raise Mismatch(what, observed, expected)
 
 
-def same(what: str, observed: object, expected: object) -> None:
+def same(what: str, observed: Any, expected: Any) -> None:
     """Raise Mismatch unless both are equal; arrays of any shape, or anything else that compares.
 
     >>> same("the shape", (2, 3), (2, 3))
     """
     if isinstance(observed, np.ndarray) or isinstance(expected, np.ndarray):
-        equal = np.array_equal(np.asarray(observed), np.asarray(expected))
+        equal = np.array_equal(observed, expected)
     else:
         equal = observed is expected or bool(observed == expected)
     require(equal, what, observed, expected)
@@ -101,10 +102,7 @@ def stack_depth() -> int:
     >>> stack_depth() < (lambda: stack_depth())()
     True
     """
-    depth, frame = 0, sys._getframe()
-    while (frame := frame.f_back) is not None:  # type: ignore[assignment]
-        depth += 1
-    return depth
+    return sum(1 for _ in walk_stack(sys._getframe(1)))
 
 
 def shown(value: object) -> str:

@@ -61,8 +61,7 @@ def _trust(course: Course) -> None:
     from nbformat.sign import NotebookNotary
 
     notary: Any = NotebookNotary()  # type: ignore[no-untyped-call]
-    pages = [course.start, *course.paths.values(), *course.pages]
-    names = {page.stem for page in pages}
+    names = {page.stem for page in course.steps.glob("*.py")}
     for folder in (course.notebooks, course.notebooks / "solved"):
         for path in folder.glob("*.ipynb"):
             if path.stem in names:

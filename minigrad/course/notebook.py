@@ -89,11 +89,8 @@ def read(path: Path) -> Notebook:
 
 def dumps(notebook: Notebook) -> str:
     """The text of a notebook file as Jupyter writes it: keys sorted, texts split into lines."""
-    from_dict = load_nbformat().from_dict
-    from nbformat.v4.rwbase import split_lines
-
-    split = split_lines(from_dict(notebook))  # type: ignore[no-untyped-call]
-    return json.dumps(split, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
+    nbformat = load_nbformat()
+    return str(nbformat.v4.writes(nbformat.from_dict(notebook))) + "\n"
 
 
 def differences(old: Notebook, new: Notebook) -> list[str]:
@@ -115,15 +112,16 @@ def _facts(cell: dict[str, Any]) -> dict[str, list[str]]:
         "kind differs": [cell["cell_type"]],
         "source differs": cell["source"].splitlines(),
         "metadata differ": [json.dumps(cell["metadata"], sort_keys=True)],
-        "outputs differ": _flat(_outputs(cell)),
+        "outputs differ": _outputs(cell),
     }
 
 
-def _outputs(cell: dict[str, Any]) -> list[Any]:
+def _outputs(cell: dict[str, Any]) -> list[str]:
     """What the outputs of a cell say; only their kinds where they vary with a processor's last bits."""
     if "varies" in cell["metadata"].get("tags", ()):
         return [output["output_type"] for output in cell["outputs"]]
-    return [_output_facts(output) for output in cell.get("outputs", [])]
+    facts = (fact for output in cell.get("outputs", []) for fact in _output_facts(output))
+    return [line for fact in facts for line in fact.splitlines() or [""]]
 
 
 def svg_facts(svg: str) -> list[str]:
@@ -138,52 +136,39 @@ def svg_facts(svg: str) -> list[str]:
     return sorted(facts) or [_texts(root)]
 
 
-def _output_facts(output: dict[str, Any]) -> Any:
+def _output_facts(output: dict[str, Any]) -> list[str]:
     kind = output["output_type"]
     if kind == "stream":
-        return [output["name"], _text(output["text"])]
+        return [output["name"], "".join(output["text"])]
     if kind == "error":
         return ["error", output["ename"], output["evalue"]]
     data = output["data"]
     spare = {"image/png"} if "image/svg+xml" in data else set()  # packages come without it
-    facts = {mime: _data_facts(mime, data[mime]) for mime in sorted(data.keys() - spare)}
-    return ["shows", facts]
+    shown = sorted(data.keys() - spare)
+    return ["shows", *(fact for mime in shown for fact in (mime, *_data_facts(mime, data[mime])))]
 
 
-def _data_facts(mime: str, value: Any) -> Any:
+def _data_facts(mime: str, value: Any) -> list[str]:
+    if mime.endswith("json"):
+        return [json.dumps(value, sort_keys=True)]
+    text = "".join(value)
     if mime == "image/svg+xml":
-        return svg_facts(_text(value))
+        return svg_facts(text)
     if mime.startswith("image/"):
-        return "an image"
+        return ["an image"]
     if mime == "text/html":
-        page = re.sub(r'srcdoc="([^"]*)"', lambda found: unescape(found[1]), _text(value))
-        page = re.sub('<img class="mg-still"[^>]*>', "", page)
-        return re.sub(r"data:image/[^\"')]*", "an image", _svg_in_html(page))
-    return json.dumps(value, sort_keys=True) if mime.endswith("json") else _text(value)
-
-
-def _svg_in_html(html: str) -> str:
-    return re.sub(r"<svg.*?</svg>", lambda match: repr(svg_facts(match[0])), html, flags=re.S)
+        text = re.sub(r'srcdoc="([^"]*)"', lambda found: unescape(found[1]), text)
+        text = re.sub('<img class="mg-still"[^>]*>', "", text)
+        text = re.sub("(?s)<svg.*?</svg>", lambda found: repr(svg_facts(found[0])), text)
+        text = re.sub(r"data:image/[^\"')]*", "an image", text)
+    return [text]
 
 
 def _texts(element: ElementTree.Element) -> str:
     return " | ".join("".join(text.itertext()) for text in element.iterfind(".//{*}text"))
 
 
-def _text(value: str | list[str]) -> str:
-    return value if isinstance(value, str) else "".join(value)
-
-
-def _flat(value: Any) -> list[str]:
-    """Every fact on a line of its own."""
-    if isinstance(value, dict):
-        value = [part for pair in value.items() for part in pair]
-    if isinstance(value, list):
-        return [line for each in value for line in _flat(each)]
-    return str(value).splitlines() or [""]
-
-
-def _first(old: list[Any], new: list[Any]) -> str:
+def _first(old: list[str], new: list[str]) -> str:
     """The first line that differs."""
     before, now = next(pair for pair in zip_longest(old, new) if pair[0] != pair[1])
     if before is None or now is None:
@@ -191,6 +176,6 @@ def _first(old: list[Any], new: list[Any]) -> str:
     return f"{_short(before)!r}, now {_short(now)!r}"
 
 
-def _short(value: Any) -> str:
-    text = plain_text(str(value))
+def _short(line: str) -> str:
+    text = plain_text(line)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

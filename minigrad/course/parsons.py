@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from string import ascii_lowercase
 from typing import Any
 
@@ -27,21 +27,13 @@ class Parsons:
     """The backward part of a function of x and w, shuffled, with operators that do not belong."""
 
     def __init__(self, function: Callable[..., Any], seed: int = 0) -> None:
-        self.program = static.Program()
-        with static.program_guard(self.program):
-            x = static.parameter("x", np.array([0.2, 0.3]))
-            w = static.parameter("w", np.array([0.5, 0.7]))
-            static.append_backward(mg.sum(function(x, w)))
-        ops = self.program.global_block().ops
-        right = [op for op in ops if op.role == "backward"]
-        strangers: list[Any] = []
+        self.program, right = with_backward(function, {"x": [0.2, 0.3], "w": [0.5, 0.7]})
         self._expected = self._run(self.program)
         self._all = list(right)
         for number, wrong in _wrong(right):
-            self._all = [*right[:number], wrong, *right[number + 1 :]]
-            if self.verdict(self.ordered(ascii_lowercase[: len(right)])).startswith("✗"):
-                strangers.append(wrong)
-        self._all = [*right, *strangers]
+            program = self._with([*right[:number], wrong, *right[number + 1 :]])
+            if self.verdict(program).startswith("✗"):
+                self._all.append(wrong)
         random.Random(seed).shuffle(self._all)
         self.answer = "".join(ascii_lowercase[self._all.index(op)] for op in right)
 
@@ -63,10 +55,13 @@ class Parsons:
         known = ascii_lowercase[: len(self._all)]
         if strange := set(letters) - set(known):
             raise ValueError(f"no line {min(strange)!r}: the letters are {known}")
+        return self._with([self._all[known.index(letter)] for letter in letters])
+
+    def _with(self, backward: list[Any]) -> Any:
         program = self.program.clone()
         block = program.global_block()
-        chosen = [copy.copy(self._all[known.index(letter)]) for letter in letters]
-        block.ops = [*(op for op in block.ops if op.role != "backward"), *chosen]
+        forward = [op for op in block.ops if op.role != "backward"]
+        block.ops = [*forward, *map(copy.copy, backward)]
         program.changed()
         return program
 
@@ -83,6 +78,16 @@ class Parsons:
     def _run(self, program: Any) -> dict[str, Any]:
         names = ["x@GRAD", "w@GRAD"]
         return dict(zip(names, static.Executor().run(program, fetch_list=names), strict=True))
+
+
+def with_backward(
+    function: Callable[..., Any], parameters: Mapping[str, Sequence[float]]
+) -> tuple[Any, list[Any]]:
+    """A program that sums what a function gives, and the operators of its backward part."""
+    with static.program_guard(static.Program()) as program:
+        made = (static.parameter(name, np.array(value)) for name, value in parameters.items())
+        static.append_backward(mg.sum(function(*made)))
+    return program, [op for op in program.global_block().ops if op.role == "backward"]
 
 
 def _wrong(right: list[Any]) -> Iterator[tuple[int, Any]]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 from types import FunctionType
 from typing import Any
 
@@ -23,6 +24,7 @@ from minigrad import nets, static
 from minigrad.nets.backward import operators
 
 from . import progress
+from .parsons import with_backward
 from .steps import need
 
 SECONDS = 180.0
@@ -53,14 +55,14 @@ class Question:
             return False
 
 
-def _choice(text: str, right: str, others: Sequence[str], dice: random.Random) -> Question:
+def _choice(text: str, right: str, others: Sequence[str], dice: Random) -> Question:
     wrong = [each for each in dict.fromkeys(others) if each != right]
     choices = [right, *dice.sample(wrong, min(3, len(wrong)))]
     dice.shuffle(choices)
     return Question(text, right, tuple(choices))
 
 
-def _formula(dice: random.Random, names: Sequence[str]) -> str:
+def _formula(dice: Random, names: Sequence[str]) -> str:
     """Two operations, in which some name is used twice."""
     a, b = dice.choice(names), dice.choice(names)
     shapes = ("{a} * {b} + {a}", "({a} + {b}) * {a}", "{a} * {a} + {b}", "({a} + {a}) * {b}")
@@ -73,7 +75,7 @@ def _slope(y: Any, x: Any) -> Any:
 
 
 def _leaves(
-    dice: random.Random, names: Sequence[str], numbers: Sequence[int] = range(2, 7)
+    dice: Random, names: Sequence[str], numbers: Sequence[int] = range(2, 7)
 ) -> dict[str, Any]:
     return {name: mg.tensor(float(dice.choice(numbers)), requires_grad=True) for name in names}
 
@@ -89,13 +91,16 @@ def _gradient(formula: str, name: str, values: dict[str, Any]) -> str:
 
 def _backward(function: Callable[..., Any], parameters: Sequence[str]) -> list[Any]:
     """The operators of the backward part of a program that sums what a function gives."""
-    with static.program_guard(static.Program()) as program:
-        y = function(*(static.parameter(name, np.full(2, 0.5)) for name in parameters))
-        static.append_backward(mg.sum(y))
-    return [op for op in program.global_block().ops if op.role == "backward"]
+    return with_backward(function, dict.fromkeys(parameters, (0.5, 0.5)))[1]
 
 
-def how_far_to_move(dice: random.Random) -> Question:
+def _summands(function: Callable[..., Any], parameter: str) -> str:
+    """How many names the sum in such a backward part reads, as an answer."""
+    [op] = [op for op in _backward(function, parameter) if op.type == "sum"]
+    return str(len(op.input_names))
+
+
+def how_far_to_move(dice: Random) -> Question:
     x, n = dice.randint(2, 5), dice.randint(3, 5)
     box = mg.tensor(float(x), requires_grad=True)
     slope = _slope(box**n, box).item()
@@ -110,7 +115,7 @@ def how_far_to_move(dice: random.Random) -> Question:
     return _choice(text, min(steps, key=error), steps, dice)
 
 
-def slope_of_a_chain(dice: random.Random) -> Question:
+def slope_of_a_chain(dice: Random) -> Question:
     leaves = _leaves(dice, "x", range(1, 5))
     formula = "x"
     for form in dice.sample(["3 * ({})", "({}) ** 2", "({}) + 5"], 2):
@@ -126,7 +131,7 @@ def _through(types: Sequence[str], x: Any) -> Any:
     return x
 
 
-def _chain(dice: random.Random) -> tuple[str, list[str], list[str]]:
+def _chain(dice: Random) -> tuple[str, list[str], list[str]]:
     """A chain in words, its functions, and who is met on the way back; the leaf is None."""
     names = dice.sample(["exp", "sin", "cos", "tanh", "sigmoid"], 4)
     node, met = _through(names, mg.tensor(0.5, requires_grad=True)).grad_fn, []
@@ -136,19 +141,19 @@ def _chain(dice: random.Random) -> tuple[str, list[str], list[str]]:
     return "y is made of x by " + ", then ".join(names), names, [*met, "None"]
 
 
-def behind_the_links(dice: random.Random) -> Question:
+def behind_the_links(dice: Random) -> Question:
     text, names, met = _chain(dice)
     back = dice.randint(1, 4)
     asked = f"{text}. What is y{'.creator.input' * back}.creator?"
     return _choice(asked, met[back], [*names, "None"], dice)
 
 
-def who_runs_first(dice: random.Random) -> Question:
+def who_runs_first(dice: Random) -> Question:
     text, names, met = _chain(dice)
     return _choice(f"{text}. Whose backward runs first?", met[0], names, dice)
 
 
-def used_twice(dice: random.Random) -> Question:
+def used_twice(dice: Random) -> Question:
     leaves = _leaves(dice, "xy")
     formula = _formula(dice, "xy")
     name = dice.choice([each for each in "xy" if each in formula])
@@ -156,19 +161,18 @@ def used_twice(dice: random.Random) -> Question:
     return Question(text, _gradient(formula, name, leaves))
 
 
-def waits_for(dice: random.Random) -> Question:
+def waits_for(dice: Random) -> Question:
     uses = dice.randint(2, 5)
 
     def used(x: Any) -> Any:
         a = x * 2.0
         return sum((a * float(k) for k in range(1, uses)), a)
 
-    [op] = [op for op in _backward(used, "x") if op.type == "sum"]
     text = f"a = 2 * x is used by {uses} functions. How many gradients must arrive before its own runs?"
-    return Question(text, str(len(op.input_names)))
+    return Question(text, _summands(used, "x"))
 
 
-def not_recorded(dice: random.Random) -> Question:
+def not_recorded(dice: Random) -> Question:
     leaves = _leaves(dice, "x", range(2, 6))
     formula = dice.choice(["a * x", "a + x", "a * a + x"])
     x = leaves["x"]
@@ -187,7 +191,7 @@ _RULES = {
 }
 
 
-def which_rule_passes(dice: random.Random) -> Question:
+def which_rule_passes(dice: Random) -> Question:
     formula = dice.choice(list(_RULES))
     x, y = dice.sample(range(2, 7), 2)
     leaves = {"x": mg.tensor(float(x)), "y": mg.tensor(float(y), requires_grad=True)}
@@ -198,18 +202,18 @@ def which_rule_passes(dice: random.Random) -> Question:
     return _choice(text, right, _RULES[formula], dice)
 
 
-def shape_of_a_gradient(dice: random.Random) -> Question:
+def shape_of_a_gradient(dice: Random) -> Question:
     rows, columns = dice.randint(2, 4), dice.randint(5, 7)
-    shape = dice.choice([(columns,), (rows, 1), (1, columns), ()])
+    shapes = [(columns,), (rows, 1), (1, columns), ()]
+    shape = dice.choice(shapes)
     b = mg.tensor(np.ones(shape), requires_grad=True)
     x = mg.tensor(np.ones((rows, columns)))
     slope = _slope((x * b).sum(), b)
-    others = [(rows, columns), (columns,), (rows, 1), (1, columns), ()]
     text = f"x has the shape {(rows, columns)}, b {shape}. Which shape has b.grad after x * b?"
-    return _choice(text, str(slope.shape), [str(each) for each in others], dice)
+    return _choice(text, str(slope.shape), [str(x.shape), *map(str, shapes)], dice)
 
 
-def behind_the_door(dice: random.Random) -> Question:
+def behind_the_door(dice: Random) -> Question:
     leaves = _leaves(dice, "ab")
     formula = dice.choice(["a * b + {}", "(a + b) * {}", "(a - b) / {}", "a * (b - {})"])
     formula = formula.format(dice.choice(["a", "b", "3"]))
@@ -221,7 +225,7 @@ def behind_the_door(dice: random.Random) -> Question:
     return _choice(text, names[at], others, dice)
 
 
-def what_is_saved(dice: random.Random) -> Question:
+def what_is_saved(dice: Random) -> Question:
     leaves = _leaves(dice, "xy")
     form = dice.choice(
         ["x + y", "x * y", "mg.exp(x)", "mg.log(x)", "x * 3.0", "mg.tanh(x)", "x / 2.0"]
@@ -232,14 +236,14 @@ def what_is_saved(dice: random.Random) -> Question:
     return _choice(f"What does the node of {form.replace('mg.', '')} save?", told, others, dice)
 
 
-def second_derivative(dice: random.Random) -> Question:
+def second_derivative(dice: Random) -> Question:
     leaves = _leaves(dice, "x", range(1, 4))
     n = dice.randint(2, 4)
     text = f"What is the second derivative of x ** {n} at {leaves['x'].item():g}?"
     return Question(text, _gradient(f"slope(x ** {n}, x)", "x", {**leaves, "slope": _slope}))
 
 
-def slots_of_a_grad_op(dice: random.Random) -> Question:
+def slots_of_a_grad_op(dice: Random) -> Question:
     type = dice.choice(["mul", "exp", "add", "tanh", "log"])
     backward = _backward(getattr(mg, type), "xy" if type in ("mul", "add") else "x")
     [op] = [op for op in backward if op.type == f"{type}_grad"]
@@ -247,7 +251,7 @@ def slots_of_a_grad_op(dice: random.Random) -> Question:
     return _choice(f"Which slots does {type}_grad read?", ", ".join(op.inputs), others, dice)
 
 
-def left_of_a_network(dice: random.Random) -> Question:
+def left_of_a_network(dice: Random) -> Question:
     last = dice.choice(["tanh", "exp", "sin"])
     lines = (("mul", "xw", "h"), ("add", "hb", "s"), (last, "s", "y"))
     net = nets.NetOp(
@@ -268,31 +272,32 @@ def left_of_a_network(dice: random.Random) -> Question:
     return _choice(asked, left(no_grad), [left(each) for each in cases], dice)
 
 
-def parts_of_a_sum(dice: random.Random) -> Question:
+def parts_of_a_sum(dice: Random) -> Question:
     uses = dice.randint(2, 6)
 
     def shared(w: Any) -> Any:
         first, *others = (static.data(f"x{k}", [2]) * w for k in range(uses))
         return sum(others, first)
 
-    [op] = [op for op in _backward(shared, "w") if op.type == "sum"]
     text = f"{uses} products share w. How many names does the sum of w@GRAD read?"
-    return Question(text, str(len(op.input_names)))
+    return Question(text, _summands(shared, "w"))
 
 
-def back_through_time(dice: random.Random) -> Question:
+def back_through_time(dice: Random) -> Question:
     T, W = dice.randint(2, 4), dice.randint(2, 3)
     names = [f"x{step}" for step in range(T)]
     h = "0"
     for name in names:
         h = f"{W} * ({h}) + {name}"
     step = dice.randrange(T)
-    text = f"The step net h = {W} * h + x runs {T} times. What is the gradient of the last h"
-    right = _gradient(h, names[step], _leaves(dice, names))
-    return Question(f"{text} for the x of step {step}, counted from 0?", right)
+    text = (
+        f"The step net h = {W} * h + x runs {T} times. What is the gradient of the last h "
+        f"for the x of step {step}, counted from 0?"
+    )
+    return Question(text, _gradient(h, names[step], _leaves(dice, names)))
 
 
-def last_appended(dice: random.Random) -> Question:
+def last_appended(dice: Random) -> Question:
     middle = dice.sample(["exp", "tanh", "sin"], dice.randint(0, 2))
 
     def model(w: Any) -> Any:
@@ -304,15 +309,16 @@ def last_appended(dice: random.Random) -> Question:
     return _choice(text, _backward(model, "w")[-1].type, others, dice)
 
 
-def what_is_pruned(dice: random.Random) -> Question:
+def what_is_pruned(dice: Random) -> Question:
     middle = dice.choice(["exp", "tanh", "sin"])
 
     def types(no_grad: str) -> Counter[str]:
         def model(x: Any, w: Any, v: Any) -> Any:
             a = x * w
             b = getattr(mg, middle)(a)
-            for name, value in (("a", a), ("b", b), ("w", w), ("v", v)):
-                value.stop_gradient = name in no_grad
+            values = {"a": a, "b": b, "w": w, "v": v}
+            for name in no_grad:
+                values[name].stop_gradient = True
             return b * v
 
         return Counter(op.type for op in _backward(model, "xwv"))
@@ -327,14 +333,14 @@ def what_is_pruned(dice: random.Random) -> Question:
     return _choice(asked, gone(no_grad), [gone(each) for each in cases], dice)
 
 
-def gradient_through_a_loop(dice: random.Random) -> Question:
+def gradient_through_a_loop(dice: Random) -> Question:
     n, w = dice.randint(0, 3), mg.tensor(3.0, requires_grad=True)
     formula = "2.0" + " * w" * n + " + 0.0 * w"  # the last part also for n = 0
     text = f"y = y * w, n times, in a while. From y = 2, with w = 3 and n = {n}: what is w@GRAD?"
     return Question(text, _gradient(formula, "w", {"w": w}))
 
 
-def by_another_name(dice: random.Random) -> Question:
+def by_another_name(dice: Random) -> Question:
     types = dice.sample(["exp", "sin", "tanh", "sqrt", "log"], 3)
     node_of = dice.choice(types)
     backward = _backward(lambda x: _through(types, x), "x")
@@ -345,7 +351,7 @@ def by_another_name(dice: random.Random) -> Question:
 
 
 #: the functions above by name: the first belongs to step 1, and so on
-KINDS: dict[str, Callable[[random.Random], Question]] = {
+KINDS: dict[str, Callable[[Random], Question]] = {
     name: make
     for name, make in list(globals().items())
     if isinstance(make, FunctionType) and make.__module__ == __name__ and name[0] != "_"
@@ -363,7 +369,7 @@ def question(kind: str, seed: int) -> Question:
     >>> question("slope_of_a_chain", 0).choices
     ()
     """
-    return KINDS[kind](random.Random(seed))
+    return KINDS[kind](Random(seed))
 
 
 def _fresh(kind: str) -> Question:
@@ -392,10 +398,10 @@ def why(said: object) -> None:
 
 def due(cards: dict[str, Any], last: int, now: datetime) -> list[str]:
     """The kinds to ask now: those whose day has come, oldest first, then new ones."""
-    known = [name for name in kinds(last) if name in cards]
-    times = {name: datetime.fromisoformat(cards[name]["due"]) for name in known}
-    ready = sorted((name for name in known if times[name] <= now), key=times.__getitem__)
-    return [*ready, *(name for name in kinds(last) if name not in times)]
+    new = [kind for kind in kinds(last) if kind not in cards]
+    known = {kind: cards[kind]["due"] for kind in kinds(last) if kind in cards}
+    times = {kind: datetime.fromisoformat(day) for kind, day in known.items()}
+    return sorted((kind for kind in times if times[kind] <= now), key=times.__getitem__) + new
 
 
 def recall(folder: Path, last: int, ask: Callable[[str], str] = input) -> int:
@@ -409,7 +415,7 @@ def recall(folder: Path, last: int, ask: Callable[[str], str] = input) -> int:
     for kind in asked:
         if time.monotonic() > end:
             break
-        passed = _asked(_fresh(kind), ask)
+        passed = _asked(kind, ask)
         known = state["cards"].get(kind)
         card = fsrs.Card.from_dict(known) if known else fsrs.Card()
         card, _ = scheduler.review_card(card, fsrs.Rating.Good if passed else fsrs.Rating.Again)
@@ -425,7 +431,7 @@ def recall(folder: Path, last: int, ask: Callable[[str], str] = input) -> int:
 def examine(folder: Path, ask: Callable[[str], str] = input) -> int:
     """Twelve questions of twelve kinds; the result is kept. The number of right answers."""
     chosen = random.sample(kinds(20), 12)
-    answers = [_asked(_fresh(kind), ask, tell=False) for kind in chosen]
+    answers = [_asked(kind, ask, tell=False) for kind in chosen]
     state = progress.read(folder)
     state["tests"] += [{"day": f"{datetime.now(UTC):%Y-%m-%d}", "right": sum(answers), "of": 12}]
     progress.write(folder, state)
@@ -433,7 +439,8 @@ def examine(folder: Path, ask: Callable[[str], str] = input) -> int:
     return sum(answers)
 
 
-def _asked(asked: Question, ask: Callable[[str], str], tell: bool = True) -> bool:
+def _asked(kind: str, ask: Callable[[str], str], tell: bool = True) -> bool:
+    asked = _fresh(kind)
     print(f"\n{asked}")
     right = asked.is_right(ask("> "))
     if tell:

@@ -22,7 +22,6 @@ import shutil
 import string
 import subprocess
 import sys
-import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterable
@@ -32,9 +31,9 @@ from typing import Any
 import minigrad as mg
 
 from .folder import UNWANTED, Course, verify_empty
+from .isolated import sources
 from .steps import CourseError, need
 
-_PACKAGE = Path(__file__).resolve().parents[1]
 _PYODIDE = "0.27.7"
 _RELEASE = f"https://cdn.jsdelivr.net/pyodide/v{_PYODIDE}/full/"
 #: what comes from npm, with the sha256 of its archive
@@ -48,8 +47,13 @@ _KERNEL = "@jupyterlite/pyodide-kernel-extension"
 _EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", _KERNEL)
 #: there when a notebook opens; matplotlib is fetched when a cell asks for it
 _LOADED = (
-    *("minigrad", "ipywidgets"),
-    *("ipykernel", "micropip", "piplite", "pyodide-kernel", "sqlite3"),
+    "minigrad",
+    "ipywidgets",
+    "ipykernel",
+    "micropip",
+    "piplite",
+    "pyodide-kernel",
+    "sqlite3",
 )
 #: the kernel installs these by itself unless they are said to be there; a notebook needs neither
 _NOT_NEEDED = ("jedi", "ssl")
@@ -126,10 +130,11 @@ def serve(folder: Path, port: int) -> None:
 def handler(folder: Path) -> Any:
     """What answers requests for the files of a site; types are ours, not the machine's registry."""
 
-    types = {".js": "text/javascript", ".wasm": "application/wasm"}
-
     class Files(http.server.SimpleHTTPRequestHandler):
-        extensions_map = http.server.SimpleHTTPRequestHandler.extensions_map | types
+        extensions_map = http.server.SimpleHTTPRequestHandler.extensions_map | {
+            ".js": "text/javascript",
+            ".wasm": "application/wasm",
+        }
 
         def copyfile(self, source: Any, outputfile: Any) -> None:
             with contextlib.suppress(ConnectionError):  # the reader has closed the page
@@ -156,11 +161,9 @@ def _from_npm(name: str, folder: Path) -> Path:
     """A package of npm, unpacked."""
     folder.mkdir()
     command = ["npm", "pack", "--silent", f"--pack-destination={folder}", name]
-    archive = _run(command, f"fetching {name}")
-    path = folder / archive.split()[-1]
+    path = folder / _run(command, f"fetching {name}").split()[-1]
     _same(path, _NPM[name])
-    with tarfile.open(path) as files:
-        files.extractall(folder, filter="data")
+    shutil.unpack_archive(path, folder, filter="data")
     return folder / "package"
 
 
@@ -228,8 +231,8 @@ def _copy_pyodide(known: Lock, source: Path, release: Path, site: Path) -> None:
 
 def _compile(known: Lock, site: Path, release: Path, scratch: Path) -> None:
     """Put compiled modules into what the site serves; only our own sources stay, to be read."""
-    served = {name: site / e["file_name"] for name, e in known.items() if "/" in e["file_name"]}
-    archives = {**served, "python": site / _STDLIB}
+    archives = {name: site / e["file_name"] for name, e in known.items() if "/" in e["file_name"]}
+    archives["python"] = site / _STDLIB
     for name, archive in archives.items():
         with zipfile.ZipFile(archive) as files:
             files.extractall(scratch / name)
@@ -244,29 +247,22 @@ def _compile(known: Lock, site: Path, release: Path, scratch: Path) -> None:
                     or path.suffix != ".py"
                 ):
                     files.write(path, path.relative_to(scratch / name))
-    for name, archive in served.items():
-        known[name]["sha256"] = _sha256(archive)
+        if name in known:
+            known[name]["sha256"] = _sha256(archive)
 
 
 def _own_wheel(course: Course, folder: Path) -> Path:
     """This package and the steps of the course, as a wheel."""
-    version = importlib.metadata.version("minigrad")
-    wheel = folder / f"minigrad-{version}-py3-none-any.whl"
-    requires = importlib.metadata.requires("minigrad") or []
-    about = ["Metadata-Version: 2.1", "Name: minigrad", f"Version: {version}"]
-    about += [f"Requires-Dist: {line}" for line in requires]
-    unwanted = {"__pycache__", "shipped"}
-    files = [path for path in _PACKAGE.rglob("*") if path.is_file()]
-    files = [path for path in files if unwanted.isdisjoint(path.parts)]
+    installed = importlib.metadata.distribution("minigrad")
+    name = f"minigrad-{installed.version}"
+    wheel = folder / f"{name}-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for path in sorted(files):
-            archive.write(path, path.relative_to(_PACKAGE.parent))
-        for path in sorted(course.steps.glob("*.py")):
-            archive.write(path, f"steps/{path.name}")
-        info = f"minigrad-{version}.dist-info"
-        archive.writestr(f"{info}/METADATA", "\n".join(about) + "\n")
-        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
-        archive.writestr(f"{info}/RECORD", "")
+        for path, place in sources(course).items():
+            archive.write(path, place)
+        about = installed.read_text("METADATA") or ""
+        archive.writestr(f"{name}.dist-info/METADATA", about)
+        archive.writestr(f"{name}.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        archive.writestr(f"{name}.dist-info/RECORD", "")
     return wheel
 
 
@@ -331,8 +327,7 @@ def _save_first_picture(path: Path) -> None:
     """The example of the README, as a page that plays it."""
     a, b, d = (mg.tensor(value, requires_grad=True) for value in (2.0, 3.0, 4.0))
     e = (a + b) * d
-    names = {"a": a, "b": b, "d": d, "e": e}
-    mg.play(e, names=names).save(path)
+    mg.play(e).save(path)
 
 
 def _start_page(course: Course, docs: bool) -> str:

@@ -116,11 +116,11 @@ def _mistaken(cell: Cell, mistake: Mistake) -> str:
 @contextmanager
 def restored(namespace: Namespace) -> Iterator[None]:
     """Take back what is defined meanwhile: names, and what stands in dictionaries and classes."""
-    values = list(namespace.values())
+    values = [*namespace.values(), namespace]
     tables = [(each, dict(each)) for each in values if isinstance(each, dict)]
-    own = [each for each in values if getattr(each, "__module__", "") == namespace.get("__name__")]
-    classes = [(each, dict(vars(each))) for each in own if isinstance(each, type)]
-    tables.append((namespace, dict(namespace)))
+    types = [each for each in values if isinstance(each, type)]
+    own = [each for each in types if each.__module__ == namespace.get("__name__")]
+    classes = [(each, dict(vars(each))) for each in own]
     try:
         yield
     finally:
