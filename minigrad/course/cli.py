@@ -83,17 +83,17 @@ def _check_class(folder: Path, words: Sequence[str]) -> int:
     known = [step for step in course.select(words) if step.exercises]
     answers = classroom.handed_in(folder, known)
     files = [path for each in answers.values() for path in each.values() if path.is_file()]
-    given: dict[tuple[str, str], Notebook] = {}
+    notebooks: dict[tuple[str, str], Notebook] = {}
     notes: list[str] = []
     for learner, each in answers.items():
         for name, path in each.items():
             try:
-                given[learner, name] = notebook.read(path)
+                notebooks[learner, name] = notebook.read(path)
             except CourseError as error:  # one that is broken does not stop the others
                 notes.append(str(error))
-    outcomes, put_back = isolated.run_all([*given.values()], course, files)
+    outcomes, put_back = isolated.run_all([*notebooks.values()], course, files)
     verdicts: dict[str, dict[str, str]] = {learner: {} for learner in answers}
-    for (learner, name), outcome in zip(given, outcomes, strict=True):
+    for (learner, name), outcome in zip(notebooks, outcomes, strict=True):
         verdicts[learner] |= outcome.verdicts
         if outcome.failure:
             notes.append(f"{learner}, {name}, {outcome.failure}")
@@ -257,9 +257,9 @@ def _parser() -> tuple[argparse.ArgumentParser, Iterable[str]]:
     commands = parser.add_subparsers(metavar="command")
 
     def command(run: Callable[[argparse.Namespace], int], help: str) -> Callable[..., object]:
-        made = commands.add_parser(run.__name__, help=help, description=help)
-        made.set_defaults(run=run)
-        return made.add_argument
+        subparser = commands.add_parser(run.__name__, help=help, description=help)
+        subparser.set_defaults(run=run)
+        return subparser.add_argument
 
     add = command(run, "execute notebooks without a browser; files stay as they are")
     add("steps", nargs="*", help=_STEPS)

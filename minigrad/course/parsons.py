@@ -85,8 +85,8 @@ def with_backward(
 ) -> tuple[Any, list[Any]]:
     """A program that sums what a function gives, and the operators of its backward part."""
     with static.program_guard(static.Program()) as program:
-        made = (static.parameter(name, np.array(value)) for name, value in parameters.items())
-        static.append_backward(mg.sum(function(*made)))
+        leaves = (static.parameter(name, np.array(value)) for name, value in parameters.items())
+        static.append_backward(mg.sum(function(*leaves)))
     return program, [op for op in program.global_block().ops if op.role == "backward"]
 
 

@@ -248,8 +248,8 @@ class Case:
         for other, t in self.tensors.items():
             if t.requires_grad and storage(x) and storage(t) == storage(x):
                 return because(name, "shares", other=other)
-        made = self.code.assigned(name)
-        if muted := [s for s in made if s.muted]:
+        statements = self.code.assigned(name)
+        if muted := [s for s in statements if s.muted]:
             block, line = muted[-1].muted.removeprefix("with "), self.code.line(muted[-1].value)
             return because(name, "muted", block=block, line=line)
         if late := self._late(name):
@@ -257,15 +257,15 @@ class Case:
         starts = {n.split(".")[0].split("[")[0] for n, t in self.tensors.items() if t.requires_grad}
         for cut in self._cuts(starts | {*self.modules}, name):
             return because(name, "cut", line=cut.line, what=cut.what, advice=cut.repair)
-        if made:
-            return because(name, "of_constants", line=self.code.line(made[-1].value))
+        if statements:
+            return because(name, "of_constants", line=self.code.line(statements[-1].value))
         return because(name, "asked_for_none")
 
     def _late(self, end: str) -> str:
         """The line that set requires_grad, if that was only after an output had been computed."""
         asked = self._asked(True)
-        made = max((n.lineno for n in self.code.assignments(end)), default=float("inf"))
-        late = asked and all(n.lineno > made for n in asked)
+        last = max((n.lineno for n in self.code.assignments(end)), default=float("inf"))
+        late = asked and all(n.lineno > last for n in asked)
         return self.code.line(asked[0]) if late else ""
 
     def _asked(self, wanted: bool) -> list[Any]:

@@ -426,10 +426,8 @@ class Optimizer(CheckedConstructors):
 
         Errors: `GradError` for what is no group, or trained already.
         """
-        advice, defaults = (
-            '[{"params": model.body}, {"params": model.head, "lr": 0.1}]',
-            self._defaults,
-        )
+        advice = '[{"params": model.body}, {"params": model.head, "lr": 0.1}]'
+        defaults = self._defaults
         if not isinstance(group, Mapping) or "params" not in group:
             what = f"a group of parameters is a dictionary with 'params', not {describe(group)}"
             raise refusal(what, advice, GradError)

@@ -117,6 +117,12 @@ def test_a_program_says_what_a_call_needs(call, words):
         built(call)
 
 
+@pytest.mark.parametrize("call", [mg.sub, mg.mse, mg.logical_and])
+def test_a_missing_value_is_told_before_a_list_of_unequal_rows(call):
+    with pytest.raises(DTypeError, match=rf"{call.__name__}\(\) needs 'y'"):
+        call([1.0, [2.0]])
+
+
 def test_a_program_takes_inputs_by_name_and_leaves_out_what_may_be():
     assert built(lambda x, y: mg.mul(x=x, y=y)).shape == (2, 2)
     assert built(lambda x, y: mg.mul(x, y=y)).shape == (2, 2)

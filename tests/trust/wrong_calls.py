@@ -202,8 +202,6 @@ def check_call(callee: Callee, args: list[Any], keywords: dict[str, Any]) -> Non
         callee(*args, **keywords)
     except MinigradError as error:
         text = str(error)
-    except MemoryError:
-        return  # bytes are whole numbers, and so a shape: NumPy says how much that would take
     except Exception as error:
         if twice and "multiple values" in str(error):
             return  # Python's own words are plain enough, and looking for it would cost each call

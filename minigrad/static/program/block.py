@@ -102,7 +102,7 @@ class Block:
         if name in self.vars:
             raise wrong(f"block {self.idx} has a variable {name!r} already: {self.vars[name]!r}")
         var = self.vars[name] = Variable(self, name, shape, dtype, **flags)
-        self.program.version += 1
+        self.program.changed()
         return var
 
     def append_op(
@@ -138,12 +138,12 @@ class Block:
     def append_primitive(self, primitive: Primitive, args: Args, attrs: Attrs) -> Any:
         """Append an operator from a call like ``mg.mul(x, 2.0)``; returns its output Variables."""
         args, attrs = primitive.bind(args, attrs)
-        before = self.program._state()
+        before = self.program.state()
         try:
             op = self._operator(primitive, args, attrs)
             self._append(op, user=True)
         except BaseException:  # constants it brought along go, too, and what was lifted
-            self.program._restore(before)
+            self.program.restore(before)
             raise
         if primitive.several:
             return [self.vars[n] for n in op.output_names]
@@ -182,7 +182,7 @@ class Block:
         self.ops.append(op)
         for names in op.outputs.values():
             self.written.update(names)
-        self.program.version += 1
+        self.program.changed()
         return op
 
     def truncate(self, ops: int, variables: int) -> None:

@@ -115,20 +115,20 @@ class Program:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All or nothing: if building fails inside, blocks, operators, variables and names are as before."""
-        before = self._state()
+        before = self.state()
         try:
             yield
         except BaseException:
-            self._restore(before)
+            self.restore(before)
             raise
 
-    def _state(self) -> Any:
-        """What `_restore` needs: the lengths of what can grow, of the blocks those that are being built."""
+    def state(self) -> Any:
+        """What `restore` needs: the lengths of what can grow, of the blocks those that are being built."""
         built = [self.blocks[0], *map(self.blocks.__getitem__, self._current)]
         grown = len(self.blocks), len(self.pruned), len(self.backward_calls)
         return [(b, len(b.ops), len(b.vars)) for b in built], grown, self._counts.copy()
 
-    def _restore(self, state: Any) -> None:
+    def restore(self, state: Any) -> None:
         """Drop what was built since; start values, and Tensors that were lifted, of variables that are gone, too."""
         built, grown, self._counts = state
         every: tuple[list[Any], ...] = self.blocks, self.pruned, self.backward_calls

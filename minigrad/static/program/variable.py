@@ -110,8 +110,7 @@ class Variable(Operators):
 
     def apply_primitive(self, primitive: Primitive, args: Args, attrs: Attrs) -> Any:
         """Append an Operator of this primitive; its outputs are new Variables."""
-        program = self.block.program
-        return program.blocks[program._current[-1]].append_primitive(primitive, args, attrs)
+        return self.block.program.current_block().append_primitive(primitive, args, attrs)
 
     def __getattr__(self, name: str) -> Any:
         if name[:1] == "_":  # NumPy and Python ask for protocols, often

@@ -97,10 +97,10 @@ def control_flow_fits(program: Program) -> None:
                 fail(*place, f"the condition {cond!r} is no variable")
         for attr in (name for row in info.rows for name in row if name in info.attrs):
             inner = program.blocks[_home(op, attr)]
-            made = {n for each in inner.ops for n in each.output_names}
-            made |= _given(op).get(inner.idx, set())
+            written = {n for each in inner.ops for n in each.output_names}
+            written |= _given(op).get(inner.idx, set())
             for name in op.attrs[attr]:
-                if name != EMPTY and not (name in made and name in inner.vars):
+                if name != EMPTY and not (name in written and name in inner.vars):
                     fail(*place, f"{attr}: nothing in block {inner.idx} writes {name!r}")
 
 

@@ -79,11 +79,11 @@ class Executor:
         fed = fed_arrays(program, {} if feed is None else feed)
         # no other program's constants replace its own
         constants = {n: v for n, v in program.initial.items() if n.startswith(CONSTANT + "_")}
-        given = self.scope.values.keys() | constants.keys()
-        missing = {n: v for n, v in program.initial.items() if n not in given}
+        there = self.scope.values.keys() | constants.keys()
+        missing = {n: v for n, v in program.initial.items() if n not in there}
         # what has no value is found before the first operator runs
         root = program.global_block()
-        known = given | missing.keys() | fed.keys()
+        known = there | missing.keys() | fed.keys()
         check_all_fed(program, known, fetch)
         for name in (*outer_reads(root), *(n for n in fetch if n not in root.written)):
             if name not in known and name in root.vars and root.vars[name].persistable:
