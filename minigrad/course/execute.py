@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import json
 import os
@@ -86,7 +87,7 @@ def verdicts(notebook: Notebook) -> dict[str, str]:
     return {match[2]: match[0] for text in texts for match in _VERDICT.finditer(text)}
 
 
-async def _run(notebook: Notebook, root: Path, *, go_on: bool) -> Ran:
+async def _run(notebook: Notebook, root: Path, *, go_on: bool, tries: int = 3) -> Ran:
     nbformat = load_nbformat()
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
@@ -143,6 +144,11 @@ async def _run(notebook: Notebook, root: Path, *, go_on: bool) -> Ran:
         elif time.monotonic() >= end:
             text = f"stopped after {SECONDS:g} seconds"
         stopped = Failure(reached[-1], f"{type(error).__name__}: {text}", "")
+    except RuntimeError:  # before the kernel took its ports, another process took one of them
+        if reached or tries == 1:
+            raise
+        atexit.unregister(client._cleanup_kernel)  # what nbclient does only for one that ran
+        return await _run(notebook, root, go_on=go_on, tries=tries - 1)
     executed: Notebook = json.loads(json.dumps(node))  # without the classes of nbformat
     return Ran(_cleaned(executed, root), stopped or _failure(executed))
 

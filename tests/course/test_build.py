@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 
 import pytest
 from sample_course import copied, exercise, written
@@ -62,6 +63,23 @@ def test_a_second_build_gives_the_same_bytes_whatever_the_hash_seed(built, monke
     (ran,) = execute.run_all([(build.make(built, step, solved=False), built.root)])
     path = built.notebooks / "step90_first.ipynb"
     assert notebook.dumps(ran.notebook) == path.read_text(encoding="utf-8")
+
+
+def test_a_kernel_whose_port_is_taken_is_started_again(built, monkeypatch):
+    from jupyter_client.connect import LocalPortCache
+
+    finds = LocalPortCache.find_available_port
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = [other.getsockname()[1]]
+
+        def find_available_port(cache, ip):
+            return taken.pop() if taken else finds(cache, ip)
+
+        monkeypatch.setattr(LocalPortCache, "find_available_port", find_available_port)
+        written_notebook = build.make(built, built.step(90), solved=False)
+        (ran,) = execute.run_all([(written_notebook, built.root)])
+    assert not taken
+    assert ran.notebook["cells"][-1]["execution_count"]
 
 
 def test_ids_are_fixed_and_carried_cells_are_folded(built):
