@@ -24,7 +24,7 @@ from ..errors import (
     user_line,
     wrong,
 )
-from ..errors.other_libraries import TABLES, missing
+from ..errors.other_libraries import TABLES, knows_others
 from ..ops.shape import Shape
 from ..primitives.arguments import Args, Listed, as_list
 from .grad_fn import FEW_BYTES, FREED, AccumulateGrad, Output, Packed, Several, bytes_of, unpack
@@ -33,6 +33,7 @@ from .record import is_foreign, joined
 from .tensor import Tensor, wrap
 
 
+@knows_others("ctx", TABLES["ctx"])
 class Context:
     """What forward hands to backward: saved tensors, flags, and any attribute you set."""
 
@@ -44,9 +45,6 @@ class Context:
         self._nondiff: tuple[Tensor, ...] = ()
         self._materialize = True
         self._node: Any = None  # the node, while backward runs with a graph of its own
-
-    def __getattr__(self, name: str) -> Any:
-        raise missing("ctx", name, TABLES["ctx"], self)
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep inputs or outputs of forward for backward.

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..atomic import set_all
 from ..errors import DTypeError, GradError, MinigradError, ShapeError, describe, refusal
-from ..errors.other_libraries import TABLES, missing
+from ..errors.other_libraries import TABLES, knows_others
 from ..ops.index import setitem
 from ..ops.shape import Array, broadcast_to
 from ..primitives.arguments import Args, Attrs
@@ -30,6 +30,7 @@ __minigrad_ops__ = True  # frames of this module are never "the user's line"
 _new, _ndarray = object.__new__, np.ndarray
 
 
+@knows_others("a Tensor", TABLES["Tensor"])
 class Tensor(Operators):
     """An array with a gradient: ``mg.tensor([1., 2.], requires_grad=True)``.
 
@@ -453,9 +454,6 @@ class Tensor(Operators):
 
     # -- its values: arrays, numbers, text -----------------------------------------------------
 
-    def __dir__(self) -> list[str]:
-        return [n for n in object.__dir__(self) if n not in TABLES["Tensor"]]
-
     def numpy(self) -> Array:
         """The values as a read-only array; of a Tensor without graph (else
         ``detach().numpy()``).
@@ -638,22 +636,6 @@ def _assigned(tensor: Any, other: Any) -> Tensor:
     """The values of another in the shape of a Tensor, which has no part in them."""
     values = other if isinstance(other, Operators) else wrap(np.asarray(other))
     return broadcast_to(values, shape=tensor.shape)  # type: ignore[no-any-return]
-
-
-class _Elsewhere:
-    """A name of another library.  A ``__getattr__`` would do, and make every look at any attribute slower."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __get__(self, tensor: Any, owner: type) -> Any:
-        raise missing("a Tensor", self.name, TABLES["Tensor"], tensor)
-
-
-for _name in TABLES["Tensor"]:
-    setattr(Tensor, _name, _Elsewhere(_name))
 
 
 def _augmented(function: Any) -> Any:

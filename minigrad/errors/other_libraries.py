@@ -8,12 +8,13 @@ for the name.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from . import read_tables, told
 
+C = TypeVar("C", bound=type)
 TABLES = read_tables(Path(__file__).with_suffix(".ini"))
 
 
@@ -45,6 +46,34 @@ def missing(
     elif name[0] != "_" and (near := difflib.get_close_matches(name.lower(), spelt, 1, 0.75)):
         what = told(f"{what}; did you mean {home}.{spelt[near[0]]}?")
     return AttributeError(what, name=name, obj=obj)
+
+
+class _Elsewhere:
+    """A name of another library, in a class of ours."""
+
+    def __init__(self, owner: str, name: str, table: Mapping[str, str]) -> None:
+        self.owner, self.name, self.table = owner, name, table
+
+    def __get__(self, obj: Any, cls: type) -> Any:
+        raise missing(self.owner.format(cls.__name__), self.name, self.table, obj)
+
+
+def knows_others(owner: str, table: Mapping[str, str]) -> Callable[[C], C]:
+    """Let a class answer the names of a table; ``{}`` in ``owner`` is the name of the class.
+
+    A ``__getattr__`` would do, and make every look at any attribute slower.
+    """
+
+    def names(self: Any) -> list[str]:
+        return [n for n in object.__dir__(self) if n not in table]
+
+    def decorated(cls: C) -> C:
+        for name in table:
+            setattr(cls, name, _Elsewhere(owner, name, table))
+        cls.__dir__ = names  # type: ignore[assignment]
+        return cls
+
+    return decorated
 
 
 def instead(keyword: str, function: str = "") -> str:

@@ -53,6 +53,7 @@ class FunctionLayer(Module):
     """A function of `ops` as a module: what a class declares, its constructor and the function take by name."""
 
     function: ClassVar[Function]
+    __match_args__: ClassVar[Names]
 
     def __init_subclass__(cls, **options: Any) -> None:
         dataclass(cls, repr=False, eq=False)

@@ -20,7 +20,7 @@ from ..atomic import set_all
 from ..eager.tensor import Tensor, tensor
 from ..errors import DTypeError, MinigradError, describe, refusal
 from ..errors.calls import CheckedConstructors, misfit
-from ..errors.other_libraries import TABLES, missing
+from ..errors.other_libraries import TABLES, knows_others
 from ..ops.shape import Array
 from ..optim.optimizers import fitting_state
 from ..primitives.values import Operators
@@ -47,6 +47,7 @@ def Parameter(data: Any, name: str | None = None, dtype: Any = None) -> Tensor:
     return tensor(data, requires_grad=True, dtype=dtype, name=name)
 
 
+@knows_others("this {}", TABLES["Module"])
 class Module(CheckedConstructors):
     """Base of all layers: write ``forward``, call the module.
 
@@ -103,9 +104,6 @@ class Module(CheckedConstructors):
         finally:
             for home, key, at, _ in places:
                 home[key] = at
-
-    def __getattr__(self, name: str) -> Any:
-        raise missing(f"this {type(self).__name__}", name, TABLES["Module"], self)
 
     def _name_tensors(self) -> None:
         for path, at in self.named_tensors():

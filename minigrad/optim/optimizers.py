@@ -24,7 +24,7 @@ from ..errors import (
     refusal,
 )
 from ..errors.calls import CheckedConstructors
-from ..errors.other_libraries import TABLES, missing
+from ..errors.other_libraries import TABLES, knows_others
 from ..ops.shape import Array
 from ..primitives.registry import REGISTRY
 
@@ -360,6 +360,7 @@ class CosineAnnealingLR(LambdaLR):
         return self.eta_min + (base - self.eta_min) * factor(self.last_epoch)
 
 
+@knows_others("this {}", TABLES["Optimizer"])
 class Optimizer(CheckedConstructors):
     """Base of all optimizers.  ``parameters``: Tensors, a module, groups, or None (for Programs).
 
@@ -468,9 +469,6 @@ class Optimizer(CheckedConstructors):
     def weight_decay(self) -> float:
         """What the gradients of the first group get of their parameters."""
         return 0.0 if self.decoupled else self.param_groups[0]["weight_decay"]
-
-    def __getattr__(self, name: str) -> Any:
-        raise missing(f"this {type(self).__name__}", name, TABLES["Optimizer"], self)
 
     def rate(self, count: Any) -> Any:
         """The learning rate of a step."""

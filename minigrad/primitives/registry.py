@@ -185,14 +185,14 @@ class Primitive:
         if not self.list_input:
             values = self.placed(args, attrs)
             args, values = tuple(values[:n]), values[n:]
+            single = args
         else:
             if args and isinstance(args[0], LISTED):
                 args, given = tuple(args[0]), args[1:]
             values = self.placed(given, attrs, n)
-        for k, name in enumerate(self.inputs):
-            value = args[k] if k < len(args) else REQUIRED
-            left_out = value is REQUIRED or (value is None and name not in self.optional)
-            if left_out and name != self.list_input:
+            single = (*args, REQUIRED)[: n - 1]
+        for k, value in enumerate(single):
+            if value is REQUIRED or (value is None and self.inputs[k] not in self.optional):
                 raise self.call_error(k)
         bound = {}
         for k, (name, value) in enumerate(zip(self.attrs, values, strict=True), n):

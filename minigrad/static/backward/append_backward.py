@@ -260,20 +260,20 @@ class BackwardJob:
         block, grads = self.block, self.names
         plain = {t: _plain_primitive(t) for t in {forward[k].type for k, _ in path}}
         self.gaps = not all(p is not None and not p.several for p in plain.values())
+        if not self.gaps:
+            for k, flow in path:
+                op = forward[k]
+                grad_ops.append(default_grad_op(block, op, plain[op.type], flow, grads))
+            return grad_ops
         for k, flow in path:
             op = forward[k]
-            p = plain[op.type]
             start = len(grad_ops)
-            if p is not None:
-                grad_ops.append(default_grad_op(block, op, p, flow, grads))
-            else:
-                grad_ops += grad_ops_of(self, op, flow, have)
-            if self.gaps:
-                for name in used.intersection(op.output_names) - have:
-                    passes.read_zeros(grad_ops, start, name, grads[name])
-                used.update(have.intersection(op.output_names))
-                have.difference_update(*op.outputs.values())
-                have.update(flow[0])
+            grad_ops += grad_ops_of(self, op, flow, have)
+            for name in used.intersection(op.output_names) - have:
+                passes.read_zeros(grad_ops, start, name, grads[name])
+            used.update(have.intersection(op.output_names))
+            have.difference_update(*op.outputs.values())
+            have.update(flow[0])
         return grad_ops
 
 

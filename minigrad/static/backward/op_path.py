@@ -33,29 +33,28 @@ def find_op_path(
     First forward: which names depend on something wanted.  Then in reverse: which of those the
     targets depend on.
     """
-    flows = _flows(block, ops, wanted, no_grad)
+    flows, behind = _flows(block, ops, wanted, no_grad)
     needed = set(targets) - no_grad
     read: dict[str, int] = {}  # wanted name → the last operator whose gradient reaches it
     closed: dict[str, int] = {}  # … and an operator before that which gave it its value
     path: Path = []
     left_out = list[int]()
     for k in range(len(ops) - 1, -1, -1):
-        inputs, slots, sources = flows[k]
-        asked = []
+        flow, asked = flows[k], list[str]()
         for names in ops[k].outputs.values():
             for name in names:
                 if name in needed:
                     needed.remove(name)
                     asked.append(name)
-        if sources is not None:
-            behind = set[str]().union(*(sources.get(name, ()) for name in asked))
-            inputs = [name for name in inputs if name in behind]
-        if not asked or not inputs:
+        if k in behind:
+            sources = set[str]().union(*(behind[k].get(name, ()) for name in asked))
+            flow = [name for name in flow[0] if name in sources], flow[1]
+        if not asked or not flow[0]:
             left_out.append(k)
             closed.update((n, k) for n in ops[k].output_names if n in read)
             continue
-        path.append((k, (inputs, slots)))
-        for name in inputs:
+        path.append((k, flow))
+        for name in flow[0]:
             needed.add(name)
             if name in wanted:
                 if name in closed:
@@ -67,7 +66,7 @@ def find_op_path(
 
 
 def _left_out(
-    ops: Ops, indices: list[int], targets: Iterable[str], flows: list[_Flow], no_grad: set[str]
+    ops: Ops, indices: list[int], targets: Iterable[str], flows: list[Flow], no_grad: set[str]
 ) -> list[Pruned]:
     """The grad ops that are not made, last first, with the reasons."""
     needed = {*map(id, needed_ops(ops, targets))}
@@ -82,34 +81,37 @@ def _left_out(
 
 
 Behind = dict[str, set[str]]  #: name → the sources that its value depends on, by way of gradients
-_Flow = tuple[list[str], Names, Behind | None]  # a `Flow`; of control flow, its `connections`
 
 
-def _flows(block: Block, ops: Ops, wanted: set[str], no_grad: set[str]) -> list[_Flow]:
-    """For each operator the inputs through which gradients flow to something wanted."""
+def _flows(
+    block: Block, ops: Ops, wanted: set[str], no_grad: set[str]
+) -> tuple[list[Flow], dict[int, Behind]]:
+    """For each operator the inputs through which gradients flow to something wanted; of control flow, `connections`."""
     reaching = set(floating(block, wanted - no_grad))
     types = {op.type for op in ops}
     slots_of_type = {t: (*flow_slots(t), has_blocks(t)) for t in types}
     own, find = block.vars, block.find_var
-    flows: list[_Flow] = []
+    flows: list[Flow] = []
+    behind: dict[int, Behind] = {}
     for op in ops:
         sources, results, holds_blocks = slots_of_type[op.type]
-        behind: Behind | None = None
         read, written = op.inputs, op.outputs
         inputs: list[str] = []
         through: Names = ()
         for slot in sources:
             if slot in read:
-                reached = [name for name in read[slot] if name in reaching]
-                if reached:
-                    inputs += reached
+                before = len(inputs)
+                for name in read[slot]:
+                    if name in reaching:
+                        inputs.append(name)
+                if len(inputs) > before:
                     through += (slot,)
         if not inputs:
             reaching.difference_update(n for n in op.output_names if n not in wanted)
         elif holds_blocks:
-            behind = connections(block, op, no_grad)
+            behind[len(flows)] = connected = connections(block, op, no_grad)
             reaching.update(
-                n for n, at in behind.items() if not at.isdisjoint(inputs) and n not in no_grad
+                n for n, at in connected.items() if not at.isdisjoint(inputs) and n not in no_grad
             )
         else:
             for slot in results:
@@ -117,8 +119,8 @@ def _flows(block: Block, ops: Ops, wanted: set[str], no_grad: set[str]) -> list[
                     var = own[name] if name in own else find(name)
                     if var is not None and var.dtype.kind == "f" and name not in no_grad:
                         reaching.add(name)
-        flows.append((inputs, through, behind))
-    return flows
+        flows.append((inputs, through))
+    return flows, behind
 
 
 def _two_values(ops: Ops, name: str, first: int, writer: int, last: int) -> str:

@@ -158,8 +158,8 @@ def repair(writer: Operator) -> str:
 def _overwritten(block: Block) -> dict[str, int]:
     """The names that hold several values in a block, with the operator that wrote the last one."""
     written = outputs_of(block.ops)
-    once = {EMPTY}.union(n for n, v in block.vars.items() if not (v.is_data or v.persistable))
-    repeated = written_twice(written).difference([EMPTY]).union(set(written) - once)
+    once = {n for n, v in block.vars.items() if not (v.is_data or v.persistable)}
+    repeated = written_twice(written).union(set(written) - once) - {EMPTY}
     if not repeated:
         return {}
     return {n: k for k, op in enumerate(block.ops) for n in op.output_names if n in repeated}
@@ -184,10 +184,17 @@ def append_to_block(
     context: ByName = {"grad_to_var": grad_of}
     clips = block.program.error_clips
     append = block.ops.append
+    variables, written = block.vars, block.written
     dtypes = {v.dtype for b in block.lookup() for v in b.vars.values() if v.dtype.kind == "f"}
     for op in with_casts(block, ops, grad_of) if len(dtypes) > 1 else ops:
         if op.type != "given":  # what a grad block is handed stands there already
-            declare_outputs(block, op, grad_of)
+            for names in op.outputs.values():
+                written.update(names)
+                for name in names:
+                    if name not in variables and name != EMPTY:
+                        base = grad_of[name] if name in grad_of else grad_of[whole(name)]
+                        like = variables[base] if base in variables else block.var(base)
+                        variables[name] = plain_variable(block, name, like.shape, like.dtype, False)
             append(op)
         for name in op.output_names if clips else ():
             if limits := clips.get(grad_of.get(name, "")):
@@ -198,20 +205,8 @@ def append_to_block(
             with block.program.role_guard("backward"):
                 for callback in callbacks:
                     callback(block, context)
-    block.program.changed()
-
-
-def declare_outputs(block: Block, op: Operator, grad_of: dict[str, str]) -> None:
-    """Note what a backward operator writes; create the variables that do not exist in this block."""
-    variables, written = block.vars, block.written
-    for names in op.outputs.values():
-        written.update(names)
-        for name in names:
-            if name not in variables and name != EMPTY:
-                base = grad_of.get(name) or grad_of[whole(name)]
-                like = variables[base] if base in variables else block.var(base)
-                variables[name] = plain_variable(block, name, like.shape, like.dtype, False)
     written.discard(EMPTY)
+    block.program.changed()
 
 
 def with_casts(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ProgramError, did_you_mean, user_frame, wrong
-from ...errors.other_libraries import TABLES, missing
+from ...errors.other_libraries import TABLES, knows_others
 from ...grad_names import EMPTY
 from ...primitives.arguments import Args, Attrs, Slots
 from ...primitives.registry import Primitive
@@ -27,6 +27,7 @@ def out_of_order(idx: int, parent: int, forward_block: int) -> ProgramError:
     return ProgramError(what)
 
 
+@knows_others("a Block", TABLES["Block"])
 class Block:
     """Operators in order and the variables they use.
 
@@ -182,7 +183,7 @@ class Block:
         self.ops.append(op)
         for names in op.outputs.values():
             self.written.update(names)
-        self.program.changed()
+        self.program.version += 1
         return op
 
     def truncate(self, ops: int, variables: int) -> None:
@@ -193,9 +194,6 @@ class Block:
             del self.vars[name]
         written = {n for op in self.ops for n in op.output_names}
         self.written = (self.written & self.vars.keys()) - (dropped - written)
-
-    def __getattr__(self, name: str) -> Any:
-        raise missing("a Block", name, TABLES["Block"], self)
 
     def __repr__(self) -> str:
         return f"<block {self.idx}, parent {self.parent}: {len(self.ops)} ops, {len(self.vars)} variables>"

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import describe, wrong
-from ...errors.other_libraries import TABLES, missing
+from ...errors.other_libraries import TABLES, knows_others
 from ...grad_names import CONSTANT, whole
 from ...ops.shape import Array
 from ...primitives.values import Operators
@@ -60,6 +60,7 @@ class BackwardCall:
         return len(block.ops)
 
 
+@knows_others("a Program", TABLES["Program"])
 class Program:
     """A list of blocks; a program that trains holds forward, backward and update operators.
 
@@ -124,9 +125,12 @@ class Program:
 
     def state(self) -> Any:
         """What `restore` needs: the lengths of what can grow, of the blocks those that are being built."""
-        built = [self.blocks[0], *map(self.blocks.__getitem__, self._current)]
+        built = []
+        for index in self._current:  # the first is the root
+            block = self.blocks[index]
+            built.append((block, len(block.ops), len(block.vars)))
         grown = len(self.blocks), len(self.pruned), len(self.backward_calls)
-        return [(b, len(b.ops), len(b.vars)) for b in built], grown, self._counts.copy()
+        return built, grown, self._counts.copy()
 
     def restore(self, state: Any) -> None:
         """Drop what was built since; start values, and Tensors that were lifted, of variables that are gone, too."""
@@ -247,9 +251,6 @@ class Program:
         from ..text.json import from_json
 
         return from_json(text, limit)
-
-    def __getattr__(self, name: str) -> Any:
-        raise missing("a Program", name, TABLES["Program"], self)
 
     def __str__(self) -> str:
         from ..text.syntax import format_program

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import ProgramError, wrong
-from ...errors.other_libraries import TABLES, missing
+from ...errors.other_libraries import TABLES, knows_others
 from ...ops.shape import DType, Shape
 from ...primitives.arguments import Args, Attrs
 from ...primitives.registry import Primitive
@@ -40,6 +40,7 @@ class ShapeOf:
         return f"shape of {self.name}"
 
 
+@knows_others("a Variable", {**TABLES["Tensor"], **TABLES["Variable"]})
 class Variable(Operators):
     """A name in a Block: what will have a value when the program runs.
 
@@ -112,11 +113,6 @@ class Variable(Operators):
         """Append an Operator of this primitive; its outputs are new Variables."""
         return self.block.program.current_block().append_primitive(primitive, args, attrs)
 
-    def __getattr__(self, name: str) -> Any:
-        if name[:1] == "_":  # NumPy and Python ask for protocols, often
-            raise AttributeError(name)
-        raise missing("a Variable", name, {**TABLES["Tensor"], **TABLES["Variable"]}, self)
-
     def __bool__(self) -> bool:
         raise wrong(
             f"the value of Variable {self.name!r} is not known while the program is being built, so "
@@ -166,12 +162,15 @@ def plain_variable(block: Block, name: str, shape: Shape, dtype: DType, stop: bo
 
 def check_name(name: Any) -> None:
     """A variable's name is a short text, unlike any other part of a program.  Errors: `ProgramError`."""
+    if isinstance(name, str) and _USUAL.fullmatch(name):
+        return
     good = isinstance(name, str) and 0 < len(name) <= 200 and name.isprintable()
     if not good or _ODD.search(name):
         what = f"{name!r:.80} cannot be the name of a variable: use letters, digits, and _ . @ / -"
         raise wrong(what)
 
 
+_USUAL = re.compile(r"(?!(?:True|False|None)\Z)[A-Za-z_][A-Za-z0-9_.@/-]{0,199}")
 _ODD = re.compile(
     r"[\s(){}\[\],=:\"'#;<>\\]|^-|^(True|False|None|@EMPTY@|\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?j?)$"
 )

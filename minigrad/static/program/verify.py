@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from ...errors import ProgramError, did_you_mean
 from ...grad_names import EMPTY
 from .block import Block, out_of_order
-from .operator import BLOCK_ATTRS, CONTROL, Operator, check_slots, op_info
+from .operator import BLOCK_ATTRS, CONTROL, ROLES, Operator, check_slots, op_info
 from .program import Program
 from .variable import check_name
 
@@ -156,7 +156,7 @@ def names_are_plain(program: Program) -> None:
             if var.name != name or var.block is not block:
                 raise ProgramError(f"block {block.idx} knows {var!r} as {name!r}")
             check_name(name)
-            if any(n < -1 for n in var.shape):
+            if min(var.shape, default=0) < -1:
                 raise ProgramError(f"{var!r}: a size is -1 (any) or at least 0")
             if var.persistable and var.trainable and var.dtype.kind != "f":
                 raise ProgramError(f"{var!r}: a parameter holds floating-point numbers")
@@ -172,11 +172,16 @@ def operators_fit(program: Program) -> None:
     Blocks inside control flow do not write variables of blocks around them, but for what outlives a
     run.
     """
+    fitting = set[Any]()  # operators are alike: slots with so many names, and attrs, of a type
     for place in _places(program):
         block, k, op = place
         try:
             info = op_info(op.type)
-            check_slots(info, op)
+            lengths = *map(len, op.inputs.values()), *map(len, op.outputs.values())
+            form = (op.type, *op.inputs, None, *op.outputs, None, *op.attrs, *lengths)
+            if form not in fitting or op.role not in ROLES:
+                check_slots(info, op)
+                fitting.add(form)
         except ProgramError as error:
             raise ProgramError(f"block {block.idx}, #{k}: {error}") from None
         if not op.outputs:
