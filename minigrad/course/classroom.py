@@ -12,38 +12,61 @@ from .steps import CourseError, Step
 PASSED, NOTHING = "✓", "·"
 
 
-def handed_in(folder: Path, steps: Sequence[Step]) -> dict[str, dict[str, Path]]:
-    """Learner → step → notebook, for the notebooks below a folder.
+def handed_in(
+    folder: Path, steps: Sequence[Step], others: Sequence[Step] = ()
+) -> tuple[dict[str, dict[str, Path]], list[str]]:
+    """Learner → step → notebook, for the notebooks below a folder; and notes about what was not taken.
 
     A learner is a folder (``anna/step05_many_inputs.ipynb``, however deep; an empty one handed in nothing) or what
     stands before the name of the step (``anna_step05_many_inputs.ipynb``, as learning platforms name downloads).
 
-    Raises CourseError if nothing was handed in, or two notebooks claim one place.
+    Of two notebooks for one place the one that changed last is taken; ``others`` are steps that nobody asked for.
+    Raises CourseError if nothing was handed in.
     """
     if not folder.is_dir():
         raise CourseError(f"there is no folder {folder}; name the one that holds their notebooks")
-    names = [step.name for step in steps]
+    names, elsewhere = ([step.name for step in each] for each in (steps, others))
     learners = (path.name for path in folder.iterdir() if path.is_dir())
-    answers: dict[str, dict[str, Path]] = {name: {} for name in learners if name[0] != "."}
-    for path in sorted(folder.rglob("*.ipynb")):
+    answers: dict[str, dict[str, Path]] = {n: {} for n in learners if not _is_hidden(n)}
+    notes = []
+    for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
-        hidden = any(part[0] == "." for part in inside.parts)
-        step = None if hidden else _step(path, names)
+        if any(map(_is_hidden, inside.parts)) or ".ipynb" not in path.name.lower():
+            continue
+        is_notebook = path.suffix.lower() == ".ipynb"
+        step = _step(path, [*names, *elsewhere]) if is_notebook else None
         if step is None:
+            what = "which step is it?" if is_notebook else "not a notebook"
+            notes.append(f"{inside}: {what} Not checked; a notebook is named step….ipynb")
+        if step not in names:
             continue
         before = path.stem.lower().partition(step)[0]  # all of it, where the step is not in it
-        prefix = path.stem[: len(before)].strip(" _-.")
+        prefix = path.stem[: len(before)].strip(_BETWEEN)
         learner = inside.parts[0] if len(inside.parts) > 1 else prefix
         if not learner:
-            raise CourseError("whose is it? One folder per learner, or the name before it", path)
-        known = answers.setdefault(learner, {}).setdefault(step, path)
-        if known != path:
-            said = f"{learner} has handed in {known.relative_to(folder)}, too"
-            raise CourseError(f"{said}; keep one of them", path)
+            notes.append(f"{inside}: whose is it? One folder per learner, or the name before it")
+            continue
+        own = answers.setdefault(learner, {})
+        if step in own:
+            older, newer = sorted((own[step], path), key=lambda each: each.stat().st_mtime)
+            notes.append(
+                f"{older.relative_to(folder)}: {newer.name} is newer, and is checked instead"
+            )
+            path = newer
+        own[step] = path
     if not any(answers.values()):
         wanted = ", ".join(f"{name}.ipynb" for name in names[:3])
-        raise CourseError(f"no notebook of the course below {folder}: {wanted} …")
-    return dict(sorted(answers.items()))
+        raise CourseError(
+            "\n".join([f"no notebook of the course below {folder}: {wanted} …", *notes])
+        )
+    return dict(sorted(answers.items())), notes
+
+
+_BETWEEN = " _-."  # what may stand between the name of a learner and of a file
+
+
+def _is_hidden(part: str) -> bool:
+    return part.startswith(".") or part == "__MACOSX"
 
 
 def _step(path: Path, names: Sequence[str]) -> str | None:
@@ -60,13 +83,15 @@ def print_tests(folder: Path, learners: Iterable[str]) -> list[str]:
     """Print what the files of progress say about the twelve questions; what could not be read."""
     unread = []
     for learner in learners:
-        own = [*(folder / learner).rglob(progress.FILE), *folder.glob(f"{learner}*{progress.FILE}")]
+        beside = folder.glob(f"*{progress.FILE}")
+        own = [p for p in beside if p.name.removesuffix(progress.FILE).strip(_BETWEEN) == learner]
+        own += (folder / learner).rglob(progress.FILE)
         try:
             tests = [
                 test for path in own for test in progress.read(path.parent, path.name)["tests"]
             ]
             scores = [f"{int(test['right'])} of {int(test['of'])}" for test in tests]
-        except (CourseError, LookupError, TypeError, ValueError) as error:
+        except (CourseError, LookupError, TypeError, ValueError, ArithmeticError) as error:
             unread.append(f"{learner}, {progress.FILE}, {error}")
         else:
             if scores:

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import json
 import os
+import shutil
 import stat
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,21 +45,49 @@ class Outcome:
 
 def run_all(
     notebooks: Sequence[Notebook], course: Course, handed_in: Sequence[Path]
-) -> tuple[list[Outcome], list[Path]]:
-    """Execute notebooks, each alone; the outcomes, and the files that they changed and we put back.
+) -> tuple[list[Outcome], list[str]]:
+    """Execute notebooks, each alone; the outcomes, and notes about files that they changed and we put back.
 
     Watched are the package, the steps of the course and what was handed in.
     """
-    copied = sources(course)
-    before = {path: path.read_bytes() for path in [*copied, *handed_in]}
-    copy = {place: before[path] for path, place in copied.items()}
+    copy = {place: path.read_bytes() for path, place in sources(course).items()}
+    watched = _watched(course)
+    before = {path.resolve(): path.read_bytes() for path in [*watched, *handed_in]}
     outcomes = execute.side_by_side(lambda notebook: _run(notebook, copy), notebooks)
-    changed = [path for path, content in before.items() if _content(path) != content]
-    for path in changed:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    notes = []
+    for path in sorted(_watched(course) - watched):
+        if path.suffix == ".pyc":  # Python makes it anew
+            _remove(path)
+        else:
+            notes.append(f"{path} appeared while the notebooks ran; remove it, unless it is yours")
+    for path, content in before.items():
+        if _content(path) == content:
+            continue
+        said = "was changed while the notebooks ran, and is put back"
+        try:
+            for each in (*reversed(path.parents), path):
+                if each == path or not each.is_dir():
+                    _remove(each)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        except OSError as error:
+            said = f"was changed while the notebooks ran, and cannot be put back ({error.strerror})"
+        notes.append(f"{path} {said}")
+    return outcomes, notes
+
+
+def _watched(course: Course) -> set[Path]:
+    """The files of the package, compiled ones and those that it ships among them, and the steps."""
+    every = [*_PACKAGE.rglob("*"), *course.steps.rglob("*")]
+    return {path for path in every if path.is_symlink() or not path.is_dir()}
+
+
+def _remove(path: Path) -> None:
+    """Remove what is there, whatever it is."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
         path.unlink(missing_ok=True)
-        path.write_bytes(before[path])
-    return outcomes, changed
 
 
 def sources(course: Course) -> dict[Path, Path]:
@@ -74,7 +104,7 @@ def sources(course: Course) -> dict[Path, Path]:
 
 def _content(path: Path) -> bytes | None:
     try:
-        return None if path.is_symlink() else path.read_bytes()
+        return path.read_bytes() if path.is_file() and not path.is_symlink() else None
     except OSError:
         return None
 
@@ -105,6 +135,7 @@ def _result(path: Path, stopped: str | None) -> Outcome:
         return Outcome({}, stopped or "its process ended without a result")
 
 
+_CHILD_SUBREAPER = 36  # of <sys/prctl.h>
 _NOT_A_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
@@ -128,27 +159,36 @@ async def _limited(folder: Path) -> str | None:
         while process.returncode is None:
             if time.monotonic() > end:
                 return f"stopped after {SECONDS:g} seconds"
-            if (count := len(_family(temporary))) > PROCESSES:
+            if (count := len(_family(temporary, process.pid))) > PROCESSES:
                 return f"stopped with {count} processes; {PROCESSES} are allowed"
             await asyncio.sleep(0.3)
-        return None
+        return "something ended its examiner" if process.returncode else None
     finally:
-        _end(temporary)
+        _end(lambda: _family(temporary, process.pid))
         await process.wait()
 
 
-def _family(temporary: str) -> set[Any]:
-    """The processes of a notebook: all of them were given its folder for temporary files."""
+def _family(temporary: str, examiner: int) -> set[Any]:
+    """The processes of a notebook: they descend from its examiner, or were given its folder for temporary files."""
     import psutil  # type: ignore[import-untyped]  # ipykernel brings it
 
     found = psutil.process_iter(["environ"])
-    return {each for each in found if (each.info["environ"] or {}).get("TMPDIR") == temporary}
+    given = (each for each in found if (each.info["environ"] or {}).get("TMPDIR") == temporary)
+    return _descendants(examiner).union(given)
 
 
-def _end(temporary: str) -> None:
+def _descendants(pid: int) -> set[Any]:
+    import psutil
+
+    with contextlib.suppress(psutil.Error):
+        return set(psutil.Process(pid).children(recursive=True))
+    return set()
+
+
+def _end(family: Callable[[], set[Any]]) -> None:
     """Kill the processes of a notebook: first none may start another, then they go."""
     known: set[Any] = set()
-    while more := _family(temporary) - known:
+    while more := family() - known:
         known |= more
         for process in more:
             with contextlib.suppress(Exception):
@@ -160,6 +200,10 @@ def _end(temporary: str) -> None:
 
 def _execute(folder: Path, seconds: float) -> None:
     """The other side: execute the notebook of a folder, and write what its checks said."""
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).prctl(
+            _CHILD_SUBREAPER, 1
+        )  # Linux: orphans become children of this process
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -171,6 +215,7 @@ def _execute(folder: Path, seconds: float) -> None:
     failure = ran.failure and str(ran.failure)[:1000]
     said = {"verdicts": execute.verdicts(ran.notebook), "failure": failure}
     (folder / _RESULT).write_text(json.dumps(said), encoding="utf-8")
+    _end(lambda: _descendants(os.getpid()))
 
 
 if __name__ == "__main__":
