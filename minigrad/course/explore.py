@@ -17,12 +17,12 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
+from ..viz.graph.style import BLUE as FORWARD  # lines and dots of a plot have the colours of pictures
+from ..viz.graph.style import GREEN as LEAF
+from ..viz.graph.style import VERMILLION as GRADIENT
 from .execute import WIDGET
 
 Bundle = dict[str, str]
-
-#: The colours of the pictures, for lines and dots of a plot.
-FORWARD, GRADIENT, LEAF = "#0072B2", "#D55E00", "#009E73"
 _INK = "#808080"  # readable on white and on nearly black
 
 

@@ -31,12 +31,13 @@ def test_every_rung_leaves_what_it_was_given_and_a_program_that_bears_its_name()
         return loss
 
     before, loss = program(build)
+    text = before.to_json()
     rungs = []
     for made in climb(before, {"x": (7, 3)}, [loss.name, "w@GRAD"], exact=False):
-        assert made is not before
+        assert made is not before and before.to_json() == text
         rungs.append(made.history[-1])
         static.verify(made)
-        before = made
+        before, text = made, made.to_json()
     assert rungs == ["specialise", "decompose", "dead_code", "batch_products"]
 
 
