@@ -17,12 +17,13 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from ..viz.graph.style import BLUE as FORWARD  # lines and dots of a plot have the colours of pictures
-from ..viz.graph.style import GREEN as LEAF
-from ..viz.graph.style import VERMILLION as GRADIENT
+from ..viz.graph.style import BLUE, GREEN, VERMILLION
 from .execute import WIDGET
 
 Bundle = dict[str, str]
+
+#: Lines and dots of a plot have the colours of the pictures.
+FORWARD, GRADIENT, LEAF = BLUE, VERMILLION, GREEN
 _INK = "#808080"  # readable on white and on nearly black
 
 
