@@ -70,13 +70,19 @@ TABLE |= {
     "rsqrt": lambda x: mg.reciprocal(mg.sqrt(x)),
     "exp2": lambda x: mg.exp(x * math.log(2.0)),
     "leaky_relu": lambda x, slope=0.01: mg.leaky_relu(x, float(slope)),
-    "hardtanh": lambda x, low=-1, high=1: mg.clip(x, float(low), float(high)),
+    "hardtanh": lambda x, low=-1, high=1: mg.where(  # at both bounds it is flat, and clip is not
+        x <= low, float(low), mg.where(x >= high, float(high), x)
+    ),
+    "hardsigmoid": lambda x: TABLE["hardtanh"](x + 3, 0, 6) / 6,
+    "hardswish": lambda x: x * TABLE["hardtanh"](x + 3, 0, 6) / 6,
     "elu": lambda x, alpha=1, scale=1, input_scale=1: _scaled(
-        mg.elu(_scaled(x, input_scale), float(alpha)), scale
+        mg.where(x > 0, x, mg.elu(_scaled(x, input_scale), float(alpha))), scale
     ),
-    "var": lambda x, dim=None, *, correction=1, keepdim=False: mg.var(
-        x, _axes(dim), 1 if correction is None else correction, keepdim
+    "celu": lambda x, alpha=1: TABLE["elu"](x, alpha, 1, 1 / alpha),
+    "softplus": lambda x, beta=1, threshold=20: mg.where(
+        x * beta > threshold, x, mg.softplus(x * beta) / beta
     ),
+    "mish": lambda x: x * mg.tanh(mg.softplus(x)),
     "cumsum": lambda x, dim, *, dtype=None: mg.cumsum(x, dim),
     "linalg_vector_norm": lambda x, ord=2, dim=None, keepdim=False, *, dtype=None: mg.norm(
         x, ord, _axes(dim), keepdim
@@ -107,10 +113,19 @@ TABLE |= {
 
 @op
 def div(x, y, *, rounding_mode=None):
+    if rounding_mode == "floor":
+        return mg.floor_divide(x, y)
     out = mg.div(x, y)
-    if rounding_mode is None:
-        return out
-    return mg.floor(out) if rounding_mode == "floor" else mg.sign(out) * mg.floor(mg.abs(out))
+    return out if rounding_mode is None else mg.sign(out) * mg.floor(mg.abs(out))
+
+
+@op
+def var(x, dim=None, unbiased=None, keepdim=False, *, correction=1):
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if unbiased is not None:
+        correction = int(unbiased)
+    return mg.var(x, _axes(dim), 1 if correction is None else correction, keepdim)
 
 
 @op
@@ -122,7 +137,16 @@ def gelu(x, *, approximate="none"):
 
 
 def _extreme(value: Callable[..., Any], place: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda x, *dim: (value(x, *dim), place(x, *dim)) if dim else value(x)
+    """Along an axis the gradient goes to the first of several; of all elements they share it."""
+
+    def extreme(x, dim=None, keepdim=False):
+        if dim is None:
+            return value(x)
+        at = place(x, dim, True)
+        out = mg.take_along_axis(x, at, dim)
+        return (out, at) if keepdim else (mg.squeeze(out, dim), mg.squeeze(at, dim))
+
+    return extreme
 
 
 TABLE |= {"max": _extreme(mg.max, mg.argmax), "min": _extreme(mg.min, mg.argmin)}
@@ -315,6 +339,13 @@ def from_torch(function: Any, *examples: Any) -> Program:
     if bad := [x for x in examples if not isinstance(x, torch.Tensor)]:
         what = f"the examples of from_torch are Tensors of PyTorch, not {describe(bad[0])}"
         raise refusal(what, "torch.ones(2, 3), or close over it: lambda x: f(x, 2)", ProgramError)
+    different = dict.fromkeys(
+        map(id, examples)
+    )  # torch.export takes one that comes twice for one input
+    examples = tuple(
+        x if different.pop(id(x), x) is None else x.detach().clone().requires_grad_(x.requires_grad)
+        for x in examples
+    )
     return _Translation(torch, _exported(torch, function, examples)).program
 
 
@@ -323,7 +354,10 @@ def _exported(torch: Any, function: Any, examples: tuple[Any, ...]) -> Any:
     module = function if isinstance(function, torch.nn.Module) else _called(torch, function)
     with _quiet():
         try:
-            exported = torch.export.export(module, examples, strict=False).run_decompositions({})
+            with _own_functions(torch) as own:
+                exported = torch.export.export(module, examples, strict=False)
+            _detach_unrecorded(torch, exported)
+            exported = exported.run_decompositions({})
             parts = torch.export.default_decompositions()
             for _ in range(4):
                 whole = {n.target for n in _calls(exported.graph) if _name(n) not in TABLE}
@@ -336,7 +370,47 @@ def _exported(torch: Any, function: Any, examples: tuple[Any, ...]) -> Any:
             what = f"torch.export cannot write this function down: {first}"
             advice = "model(x) must run; inside it, no .item(), and torch.where in place of an if"
             raise refusal(what, advice, ProgramError) from error
+    if own:
+        what = f"torch.export writes down the forward of {', '.join(own)} and loses its backward"
+        advice = (
+            "plain operations in its place, or torch.no_grad() around it if no gradient is wanted"
+        )
+        raise refusal(what, advice, ProgramError)
     return exported
+
+
+@contextlib.contextmanager
+def _own_functions(torch: Any) -> Iterator[dict[str, None]]:
+    """The Functions of the user's that run inside, where a graph is recorded."""
+    names: dict[str, None] = {}
+    function = torch.autograd.Function
+    apply = vars(function)["apply"]
+
+    def noted(cls: Any, *args: Any, **keywords: Any) -> Any:
+        if torch.is_grad_enabled() and not cls.__module__.startswith("torch."):
+            names[cls.__name__] = None
+        return apply.__func__(cls, *args, **keywords)
+
+    function.apply = classmethod(noted)
+    try:
+        yield names
+    finally:
+        function.apply = apply
+
+
+def _detach_unrecorded(torch: Any, exported: Any) -> None:
+    """What ``with torch.no_grad()`` computes is detached: torch.export forgets it with the next decomposition."""
+    modules = exported.graph_module
+    for node in [n for m in modules.modules() for n in getattr(m, "graph", modules.graph).nodes]:
+        if str(node.target) == "wrap_with_set_grad_enabled" and node.args[0] is False:
+            inner = getattr(node.graph.owning_module, node.args[1].target)
+            *_, last = inner.graph.nodes
+            for value in last.all_input_nodes:
+                with inner.graph.inserting_before(last):
+                    cut = inner.graph.call_function(torch.ops.aten.detach.default, (value,))
+                cut.meta |= value.meta
+                last.replace_input_with(value, cut)
+            inner.recompile()
 
 
 @contextlib.contextmanager
@@ -387,7 +461,7 @@ class _Translation:
         self.values: dict[Any, Any] = {}
         self.buffers: dict[int, str] = {}  # of constants that have a name
         self.unknown: dict[Any, str] = {}  # operations without a counterpart
-        names, (*_, last) = set(exported.graph_signature.user_outputs), exported.graph.nodes
+        names, (*_, last) = {*exported.graph_signature.user_outputs} - {None}, exported.graph.nodes
         outputs = [n for n in last.args[0] if getattr(n, "name", None) in names]
         needed = set(outputs)  # no update of a buffer
         for node in reversed(exported.graph.nodes):
@@ -454,6 +528,8 @@ class _Translation:
             result = TABLE[name](*self._plain(args), **self._plain(kwargs))
         except NotImplementedError as error:
             self._refuse({node: f" with {error}"})
+        except Exception as error:
+            self._refuse({node: f" ({str(error).splitlines()[0]})"})
         if isinstance(result, np.ndarray):  # only a shape was asked for
             return self.torch.as_tensor(result)
         return self._checked(node, result, node.meta["val"])

@@ -129,7 +129,7 @@ class TorchGraph:
             return "hooked", None, ""
         freed = whole = None  # the first node that is
         for fn, node in self.nodes.items():
-            own = hasattr(fn, "saved_tensors")  # a Function of the user's
+            own = hasattr(fn, "_forward_cls")  # a Function of the user's
             for name in ["saved_tensors"] if own else saved_names(fn):
                 try:
                     value = getattr(fn, name if own else f"_saved_{name}")

@@ -84,6 +84,10 @@ OPS = {
     "more activations": lambda x, y: F.elu(x, 0.5) + F.selu(y) + F.softplus(x, 2) + F.logsigmoid(y),
     "bounded activations": lambda x, y: F.hardtanh(x) + F.relu6(y * 4) + F.hardswish(x),
     "leaky": lambda x, y: F.leaky_relu(x, 0.2) * F.leaky_relu(y),
+    "activations of large numbers": lambda x, y: F.softplus(x * 1e4) + F.mish(y * 1e4) + F.celu(x * 1e4, 2.0) + F.celu(y),
+    "quotients without a rest": lambda x, y: (torch.div(x, 0.1, rounding_mode="floor") + torch.div(x, y, rounding_mode="trunc")) * y,
+    "variances as they were asked for once": lambda x, y: x.var(0, unbiased=False) + y.std(0, False) + x.var(unbiased=False) + y.var(1, True, True).sum(),
+    "what no_grad computes": lambda x, y: _unrecorded(x) * x + y,
     "clamp": lambda x, y: x.clamp(-0.5, 0.7) + y.clamp(min=0) * x.clamp_max(0.1),
     "where and masks": lambda x, y: torch.where(x > y, x * 2, y).masked_fill(x > 1, 0.5),
     "reductions": lambda x, y: x.sum(0) + y.mean(0, keepdim=True) - x.var(0) + y.std(0, correction=0),
@@ -124,6 +128,13 @@ OPS = {
     "pools": lambda x, y: F.max_pool2d(x[None, None], 2) + F.avg_pool2d(y[None, None], 2, padding=0),
     "dropout at rest": lambda x, y: F.dropout(x, 0.5, training=False) * y,
 }  # fmt: skip
+
+
+@torch.no_grad()
+def _unrecorded(x):
+    half = x.exp()
+    with torch.no_grad():
+        return half * x
 
 
 def _set_row(x, y):
@@ -220,6 +231,80 @@ def test_dropout_in_training_is_refused_with_what_turns_it_off():
         with pytest.raises(ProgramError, match=r"with a probability: model\.eval\(\)") as error:
             static.from_torch(function, torch.ones(1, 3, 4))
         assert "from_torch.py" not in str(error.value).replace("test_from_torch.py", "")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(F.hardtanh, F.relu6, F.hardswish, F.hardsigmoid, F.softplus, F.mish),
+        lambda x: x.clamp(-3, 6),
+        lambda x: x[None].expand(3, -1).max(0).values,
+        lambda x: x.repeat(2).min(-1)[0],
+    ],
+)
+def test_at_kinks_and_ties_the_slope_is_torchs(function):
+    points = [-1e4, -6.0, -3.0, -1.0, 0.0, 1.0, 3.0, 6.0, 1e4]
+    x = torch.tensor(points, dtype=torch.float64, requires_grad=True)
+    program = static.from_torch(function, x)
+    with static.program_guard(program):
+        (out,), (fed,) = (
+            map(program.global_block().var, n) for n in (program.outputs, program.inputs)
+        )
+        ours = static.gradients(out, fed)
+    (g,) = static.Executor().run(
+        program, feed={program.inputs[0]: x.detach().numpy()}, fetch_list=ours
+    )
+    np.testing.assert_allclose(g, torch.autograd.grad(function(x).sum(), x)[0], rtol=1e-7)
+
+
+def test_what_is_computed_under_no_grad_trains_nothing():
+    class Tuned(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.head = nn.Linear(3, 3), nn.Linear(3, 1)
+
+        def forward(self, x):
+            with torch.no_grad():
+                h = self.body(x)
+            return self.head(h)
+
+    model, x = Tuned(), torch.randn(2, 3)
+    assert {*gradients(static.from_torch(model, x), [x])[1]} == {"head.weight", "head.bias"}
+
+
+def test_a_function_with_a_backward_of_its_own_is_refused_where_a_graph_is_recorded():
+    class Straight(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.round()
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    def unrecorded(x):
+        with torch.no_grad():
+            return Straight.apply(x)
+
+    x = torch.ones(2)
+    with pytest.raises(ProgramError, match=r"the forward of Straight and loses its backward"):
+        static.from_torch(lambda x: Straight.apply(x) * x, x)
+    static.from_torch(unrecorded, x)
+    assert Straight.apply(x.requires_grad_()).grad_fn is not None  # torch is as before
+
+
+def test_one_example_twice_is_two_inputs():
+    x = torch.randn(2, 3)
+    program = static.from_torch(lambda first, second: first - second, x, x)
+    feed = {"first": np.ones((2, 3), np.float32), "second": np.zeros((2, 3), np.float32)}
+    assert static.Executor().run(program, feed=feed, fetch_list=program.outputs)[0].sum() == 6
+
+
+def test_an_output_that_is_none_is_left_out():
+    x = torch.randn(2, 4, 8)
+    attention = nn.MultiheadAttention(8, 2, batch_first=True)
+    program = static.from_torch(lambda x: attention(x, x, x, need_weights=False), x)
+    assert len(program.outputs) == 1
 
 
 def test_feeds_are_called_as_the_arguments_of_a_function():

@@ -146,3 +146,21 @@ def test_an_output_that_is_no_tensor_is_refused():
 def test_torch_is_not_imported_for_anything_else():
     code = "import minigrad as mg, sys; x = mg.tensor(1.0, requires_grad=True); mg.why(x, x * 2); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_function_of_ones_own_is_no_obstacle_after_backward():
+    class Swish(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x.sigmoid()
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * (x.sigmoid() * (1 + x * (1 - x.sigmoid())))
+
+    model = torch.nn.Linear(2, 2)
+    loss = Swish.apply(model(torch.ones(3, 2))).sum()
+    loss.backward()
+    assert "the gradient of model.weight" in str(mg.why(model.weight, loss))

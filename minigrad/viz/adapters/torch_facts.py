@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from configparser import ConfigParser
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ...errors import read_tables
 from .formula import parsed
 from .names import Variables
 
@@ -81,7 +81,10 @@ def saved_names(node: Any) -> list[str]:
 def is_hooked(node: Any) -> bool:
     """Whether reading the saved values of a node runs functions of the user's."""
     for name in saved_names(node):
-        raw = getattr(node, f"_raw_saved_{name}")
+        try:
+            raw = getattr(node, f"_raw_saved_{name}")
+        except RuntimeError:  # a Function of the user's that has been freed
+            continue
         parts = raw if isinstance(raw, (list, tuple)) else [raw]
         if any(getattr(part, "unpack_hook", None) is not None for part in parts):
             return True
@@ -92,7 +95,7 @@ def saved_values(node: Any) -> dict[str, Any]:
     """The saved tensors of a node by name.  Errors: `RuntimeError`, freed or changed in place since."""
     if is_hooked(node):
         return {}
-    if hasattr(node, "saved_tensors"):  # a Function of the user's
+    if hasattr(node, "_forward_cls"):  # a Function of the user's
         return {f"saved_tensors[{k}]": v for k, v in enumerate(node.saved_tensors)}
     values = {n: getattr(node, _SAVED + n) for n in saved_names(node)}
     known = {"self": "x", "result": "out", "output": "out"}
@@ -119,10 +122,8 @@ def _signed(value: Any) -> Any:
 @cache
 def _table() -> dict[str, list[str]]:
     """Stem of a node's name → its inputs, then the formula of the gradient of each."""
-    parser = ConfigParser(delimiters=("=",), interpolation=None)
-    parser.optionxform = str  # type: ignore[assignment]
-    parser.read(Path(__file__).parent / "torch_nodes.ini", encoding="utf-8")
-    return {k: [c.strip() for c in row.split("|")] for k, row in parser["nodes"].items()}
+    rows = read_tables(Path(__file__).parent / "torch_nodes.ini")["nodes"]
+    return {k: [c.strip() for c in row.split("|")] for k, row in rows.items()}
 
 
 def stem(node: Any) -> str:
