@@ -152,7 +152,7 @@ def why_torch(x: Any, output: Any, frame: Any) -> Any:
     ``output`` is what backward starts from, or a function without arguments that computes it; else the
     newest one is taken among the variables of ``frame`` that depends on ``x``.
     """
-    case = Case(frame)
+    case = Case(_frame_of(output, frame))
     if callable(output) and kind_of(output) != "tensor":
         with sys.modules["torch"].random.fork_rng(devices=[]):
             output = output()
@@ -165,6 +165,17 @@ def why_torch(x: Any, output: Any, frame: Any) -> Any:
         return Explanations(case.explain(p, output) for g in x.param_groups for p in g["params"])
     prefix = next((f"{n}." for n, m in case.modules.items() if m is x), "")
     return Explanations(case.explain(p, output, prefix + n) for n, p in x.named_parameters())
+
+
+def _frame_of(output: Any, frame: Any) -> Any:
+    """The frame, or that of a caller, whose code assigns the output: a function may have been handed it."""
+    at = frame
+    while at is not None:
+        names = [n for n, v in at.f_locals.items() if v is output and v is not None]
+        if names and any(map(code_around(at).assigned, names)):
+            return at
+        at = at.f_back
+    return frame
 
 
 class Case:
@@ -212,9 +223,10 @@ class Case:
         return self._off_path(x, name, graph)
 
     def name(self, x: Any) -> str:
-        """What a tensor is called: a variable of the caller's, or its path in a module there."""
+        """What a tensor is called: its path in a module of the caller's, or a variable there."""
         names = [n for n, t in self.tensors.items() if t is x]
-        return min(names, key=lambda n: n.count(".") + n.count("["), default="")
+        paths = [n for n in names if n.partition(".")[0] in self.modules]
+        return min(paths or names, key=lambda n: n.count(".") + n.count("["), default="")
 
     def graph(self, output: Any) -> TorchGraph:
         """The graph below an output, read once."""

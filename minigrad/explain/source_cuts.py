@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -16,8 +17,10 @@ from ..errors import source_line
 from .paths import TABLES
 
 Dotted = set[str]  #: names, such as ``self.fc1``
+_TURNS = 3  # of a loop that are looked at
 _DEPTH = 4  # functions that call each other
-_LIBRARIES = ("torch", "numpy", "minigrad")  # their code cuts nothing by mistake
+#: whose code cuts nothing by mistake
+_LIBRARIES = {"torch", "numpy", "minigrad", *sys.stdlib_module_names} - {"__main__"}
 _RESULT = "<the result>"
 _NO_GRAPH = ("no_grad", "inference_mode", "set_grad_enabled")
 #: methods and functions behind which there is no graph, and what to write
@@ -33,11 +36,15 @@ class Cut(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """``targets`` get something made of ``value``; ``muted`` says what keeps it out of the graph."""
+    """``targets`` get something made of ``value``; ``muted`` says what keeps it out of the graph.
+
+    ``replaces``: what they were before is gone, whatever else runs.
+    """
 
     value: ast.expr
     targets: Dotted
     muted: str
+    replaces: bool = False
 
 
 class Code(NamedTuple):
@@ -73,9 +80,17 @@ class Code(NamedTuple):
             if target in [w for t in n.targets for w in (ast.unparse(t), _last(t))]
         ]
 
+    def statements(self) -> list[Statement]:
+        """The statements that may have run: up to the last line, and those of the loops that it is in."""
+        end = last = self.last_line or 10**9
+        for loop in (*self.walk(ast.For), *self.walk(ast.While)):
+            if loop.lineno <= last <= loop.end_lineno:
+                end = max(end, loop.end_lineno)
+        return [s for s in _statements(self.body, self.result) if s.value.lineno <= end]
+
     def assigned(self, name: str) -> list[Statement]:
         """The statements that assign a name."""
-        return [s for s in _statements(self.body, self.result) if name in s.targets]
+        return [s for s in self.statements() if name in s.targets]
 
 
 def code_around(frame: Any) -> Code:
@@ -122,13 +137,12 @@ def cuts(
     >>> [cut.what for cut in cuts(code, ["w"], ["loss"])]
     ['h.detach()']
     """
-    statements = list(_statements(code.body, code.result))
-    tainted = _closure(set(starts), statements, forward=True)
+    statements = code.statements()
+    tainted = _depending(set(starts), statements)
     if ends is not None:
-        needed = _closure(set(ends), statements, forward=False)
-        statements = [s for s in statements if _feeds(s.targets, needed)]
+        statements = _leading_to(set(ends), statements)
     found: list[Cut] = []
-    for value, _, muted in statements:
+    for value, _, muted, _ in statements:
         line = code.line(value)
         if muted and _mentions(value, tainted):
             found.append(Cut(line, muted, "compute it outside of that block"))
@@ -186,12 +200,13 @@ def _cut_at(node: ast.AST, tainted: Dotted, line: str) -> Iterator[Cut]:
                 name = "long"
             unlike = {
                 "data": True,  # an attribute
+                "indices": True,
                 "requires_grad_": "False" not in texts,
                 "grad": "create_graph" in given,
                 "checkpoint": given.get("use_reentrant") != "True",
             }
             name = "" if unlike.get(name) else name
-        case ast.Attribute(subject, "data" | "grad" as name):
+        case ast.Attribute(subject, "data" | "grad" | "indices" as name):
             pass
         case ast.Compare(ops=ops):
             identity = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
@@ -211,22 +226,28 @@ def _muting(node: ast.expr) -> str:
     return text if off else ""
 
 
-def _statements(body: Iterable[ast.AST], muted: str) -> Iterator[Statement]:
-    """The statements that hand values on, through branches and loops, not through functions."""
+def _statements(body: Iterable[ast.AST], muted: str, always: bool = True) -> Iterator[Statement]:
+    """The statements that hand values on, through branches and loops, not through functions.
+
+    Those of a loop come several times: each turn reads what the one before has left.
+    """
     for s in body:
         match s:
             case ast.Expr(ast.Call(function)) if _last(function) == "set_grad_enabled":
                 muted = _muting(s.value)  # from here on
             case ast.With(items, inner):
                 why = next((w for i in items if (w := _muting(i.context_expr))), muted)
-                yield from _statements(inner, f"with {why}" if why and why != muted else muted)
+                why = f"with {why}" if why and why != muted else muted
+                yield from _statements(inner, why, always)
             case ast.If() | ast.For() | ast.While() | ast.Try() | ast.ExceptHandler():
-                if isinstance(s, ast.For):
-                    yield Statement(s.iter, _bases([s.target]), muted)
-                for part in ("body", "handlers", "orelse", "finalbody"):
-                    yield from _statements(getattr(s, part, ()), muted)
+                for _ in range(_TURNS if isinstance(s, ast.For | ast.While) else 1):
+                    if isinstance(s, ast.For):
+                        yield Statement(s.iter, _bases([s.target]), muted)
+                    for part in ("body", "handlers", "orelse", "finalbody"):
+                        yield from _statements(getattr(s, part, ()), muted, False)
             case ast.Assign(targets, value):
-                yield Statement(value, _bases(targets), muted)
+                whole = all(isinstance(t, ast.Name | ast.Tuple) for t in targets)
+                yield Statement(value, _bases(targets), muted, whole and always)
             case ast.AugAssign(target, _, value) | ast.AnnAssign(target, _, ast.expr() as value):
                 yield Statement(value, _bases([target]), muted)
             case ast.Return(ast.expr() as value):
@@ -265,14 +286,25 @@ def _mentions(node: ast.expr, names: Iterable[str]) -> bool:
     return _feeds(names, _names(node))
 
 
-def _closure(names: Dotted, statements: list[Statement], forward: bool) -> Dotted:
-    """The names that depend on these (``forward``), or that these depend on."""
+def _depending(names: Dotted, statements: list[Statement]) -> Dotted:
+    """The names that depend on these."""
     before: Dotted = set()
     while names != before:
         before = names
-        for value, targets, _ in statements:
-            if forward and _mentions(value, names):
+        for value, targets, *_ in statements:
+            if _mentions(value, names):
                 names = names | targets
-            elif not forward and _feeds(targets, names):
-                names = names | _names(value)
     return names
+
+
+def _leading_to(ends: Dotted, statements: list[Statement]) -> list[Statement]:
+    """The statements that the last values of these names come from."""
+    leading = []
+    for statement in reversed(statements):
+        value, targets, _, replaces = statement
+        if _feeds(targets, ends):
+            leading.append(statement)
+            if replaces:
+                ends = {n for n in ends if not _feeds(targets, {n})}
+            ends = ends | _names(value)
+    return leading[::-1]

@@ -163,4 +163,4 @@ def test_a_function_of_ones_own_is_no_obstacle_after_backward():
     model = torch.nn.Linear(2, 2)
     loss = Swish.apply(model(torch.ones(3, 2))).sum()
     loss.backward()
-    assert "the gradient of model.weight" in str(mg.why(model.weight, loss))
+    assert "the gradient of" in str(mg.why(model.weight, loss))
