@@ -22,9 +22,8 @@ def square_of(Variable):
 
 @checker("1c")
 def bad_steps(too_small, too_large):
-    if too_small < 0:
-        raise Wrong("too_small is negative, expected a number between 0 and 1e-8")
-    require(0 < too_small < 1e-8, "too_small", too_small, "a number between 0 and 1e-8")
+    small = "negative" if too_small < 0 else too_small
+    require(0 < too_small < 1e-8, "too_small", small, "a number between 0 and 1e-8")
     require(too_large > 1e-3, "too_large", too_large, "a number above 1e-3")
     for eps in (too_small, too_large):
         difference = (chain(0.5 + eps) - chain(0.5 - eps)) / (2 * eps)

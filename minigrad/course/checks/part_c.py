@@ -200,10 +200,3 @@ def walks(hvp):
 
     hvp(cube_of_sum, [1.0, 2.0, 3.0], [1.0, 0.0, -2.0])
     return sum(backward.call_count for backward in walked)
-
-
-def evaluations(hvp):
-    """How often a product with a Hessian evaluates its function."""
-    f = Mock(wraps=saddle)
-    hvp(f, [3.0, 5.0], [2.0, 1.0])
-    return f.call_count

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from unittest.mock import patch
 
 import numpy as np
 
@@ -55,31 +56,21 @@ def build_grad_op(build_grad_op, Operator):
 
 @checker("13a")
 def add_scale(add_scale, OPS, Operator, Scope, build_grad_op):
-    before = {type: info for type, info in OPS.items() if type not in ("scale", "scale_grad")}
-    try:
-        OPS.clear()
-        OPS.update(before)
+    with patch.dict(OPS):
+        for type in ("scale", "scale_grad"):
+            OPS.pop(type, None)
         add_scale()
-        scaled(OPS, Operator, Scope, build_grad_op)
-    finally:
-        OPS.clear()
-        OPS.update(before)
-
-
-def scaled(OPS, Operator, Scope, build_grad_op):
-    """Judge the two operators that add_scale has registered."""
-    for wanted, slot in (("scale", "x"), ("scale_grad", "out_grad")):
-        require(wanted in OPS, "the registry", ", ".join(OPS), f"one with {wanted!r}")
-        same(f"the list of slots of {wanted}", list(OPS[wanted].inputs), [slot])
-    op = operator(Operator, "v = scale(x=u, factor=3.0)")
-    grad_op = build_grad_op(op)
-    same("the type of the grad op", grad_op.type, "scale_grad")
-    same("the attributes of the grad op", grad_op.attrs, {"factor": 3.0})
-    same("what the grad op reads", dict(grad_op.inputs), {"out_grad": ["v@GRAD"]})
-    scope = Scope({"u": np.array([2.0, -1.0])})
-    op.run(scope)
-    scope["v@GRAD"] = np.array([1.0, 10.0])
-    grad_op.run(scope)
+        for wanted, slot in (("scale", "x"), ("scale_grad", "out_grad")):
+            require(wanted in OPS, "the registry", ", ".join(OPS), f"one with {wanted!r}")
+            same(f"the list of slots of {wanted}", list(OPS[wanted].inputs), [slot])
+        op = operator(Operator, "v = scale(x=u, factor=3.0)")
+        grad_op = build_grad_op(op)
+        same("the type of the grad op", grad_op.type, "scale_grad")
+        same("the attributes of the grad op", grad_op.attrs, {"factor": 3.0})
+        same("what the grad op reads", dict(grad_op.inputs), {"out_grad": ["v@GRAD"]})
+        scope = Scope({"u": np.array([2.0, -1.0]), "v@GRAD": np.array([1.0, 10.0])})
+        op.run(scope)
+        grad_op.run(scope)
     close("scale of [2, -1] by 3", scope["v"], [6.0, -3.0])
     close("the gradient for out_grad [1, 10] and factor 3", scope["u@GRAD"], [3.0, 30.0])
 

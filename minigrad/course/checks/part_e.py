@@ -46,12 +46,6 @@ def product(Program, a="a", b="b", d="d"):
     return block.append_op("mul", "c", d, out="e")
 
 
-def length_afterwards(appended, loss):
-    """How many ops the program of a loss has when some were appended."""
-    appended(loss)
-    return len(loss.block.ops)
-
-
 def error_for_w(slope, loss):
     """What is said where a parameter does not lead to the loss."""
     loss.block.create_var("w", persistable=True)

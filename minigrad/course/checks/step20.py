@@ -1,6 +1,7 @@
 """The checkers of step 20, and the program with a planted bug."""
 
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -27,9 +28,8 @@ def softsign(kernel, rule, by_links, by_grad_fn, by_net, by_program):
         ("reduce_sum", ["v"], "one"),
         ("mul", ["part", "one"], "loss"),
     ]
-    before = dict(REGISTRY)
-    REGISTRY.pop("softsign", None)
-    try:
+    with patch.dict(REGISTRY):
+        REGISTRY.pop("softsign", None)
         primitive(kernel, type="softsign").grad(x=rule)
         for engine in (by_links, by_grad_fn, by_net, by_program):
             loss, grads, _ = engine(model, values)
@@ -39,9 +39,6 @@ def softsign(kernel, rule, by_links, by_grad_fn, by_net, by_program):
         reads = REGISTRY["softsign"].rules["x"].reads
         with static.program_guard(static.Program()):  # the third reading: rules write rules
             rule(*(static.data(each, [3]) for each in reads))
-    finally:
-        REGISTRY.clear()
-        REGISTRY.update(before)
 
 
 def planted_bug(program: Any) -> Any:
@@ -60,9 +57,8 @@ PARAMETERS = (("u", 2.0), ("w", 3.0))
 def find_the_bug(number, name):
     what, is_number = "the number of the operator", isinstance(number, int)
     require(is_number, what, number, "a plain number, such as 9")
-    require(
-        number == NUMBER, what, number, "that of another grad operator"
-    )  # what is right stays hidden
+    # what is right stays hidden
+    require(number == NUMBER, what, number, "that of another grad operator")
     beside = "the result of the forward tanh beside it"
     require(name == NAME, "the name it should read", name, beside)
 
