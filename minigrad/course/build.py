@@ -68,10 +68,23 @@ def make(course: Course, step: Step, *, solved: bool) -> Notebook:
     Raises CourseError, with file and line, for a solution that cannot become a stub and for a cell
     wrongly tagged ``carried``.
     """
-    cells = [
-        _notebook_cell(course, step, cell, number, solved)
-        for number, cell in enumerate(page(step, solved=solved).cells)
-    ]
+    cells = []
+    for number, cell in enumerate(page(step, solved=solved).cells):
+        metadata: dict[str, Any] = {}
+        if tags := [tag for tag in cell.tags if tag != "active-ipynb"]:
+            metadata["tags"] = tags
+        if FOLDED & set(cell.tags):
+            metadata["jupyter"] = {"source_hidden": True}
+        source = cell.source
+        if cell.kind == "markdown":
+            source = _filled(course, step, source)
+        elif BEGIN in source and not solved:
+            source = stub(step, cell)
+        id = f"{step.name.split('_')[0]}-{number:02d}"
+        made = dict[str, Any](id=id, cell_type=cell.kind, metadata=metadata, source=source)
+        if cell.kind == "code":
+            made |= {"execution_count": None, "outputs": []}
+        cells.append(made)
     facts = {"step": step.name, "solved": solved, "sources": fingerprint(cells)}
     return {
         "cells": cells,
@@ -79,26 +92,6 @@ def make(course: Course, step: Step, *, solved: bool) -> Notebook:
         "nbformat_minor": 5,
         "metadata": {"kernelspec": KERNEL, "language_info": {"name": "python"}, "minigrad": facts},
     }
-
-
-def _notebook_cell(
-    course: Course, step: Step, cell: Cell, number: int, solved: bool
-) -> dict[str, Any]:
-    metadata: dict[str, Any] = {}
-    if tags := [tag for tag in cell.tags if tag != "active-ipynb"]:
-        metadata["tags"] = tags
-    if FOLDED & set(cell.tags):
-        metadata["jupyter"] = {"source_hidden": True}
-    source = cell.source
-    ran: dict[str, Any] = {}
-    if cell.kind == "markdown":
-        source = _filled(course, step, source)
-    else:
-        ran = {"execution_count": None, "outputs": []}
-        if BEGIN in source and not solved:
-            source = stub(step, cell)
-    id = f"{step.name.split('_')[0]}-{number:02d}"
-    return {"id": id, "cell_type": cell.kind, "metadata": metadata, "source": source, **ran}
 
 
 def _filled(course: Course, step: Step, source: str) -> str:

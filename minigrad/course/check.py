@@ -29,7 +29,7 @@ from .judge import Wrong, one_line, run_cases
 from .mine import is_cell, is_learners, keep
 from .progress import passed
 from .questions import ask_why
-from .solution import Namespace, cases, find_solution, hints, is_engine, solve, with_cases
+from .solution import Namespace, find_solution, hints, is_engine, solve, tables
 from .steps import CourseError
 
 PASSED, FAILED, UNTOUCHED = "✓", "✗", "○"
@@ -161,7 +161,11 @@ def find_checker(id: str) -> Checker:
     """
     match = re.fullmatch(r"(\d{1,2})[a-z]", id)
     if id not in _CHECKERS and match:
-        _load(int(match[1]))
+        number = int(match[1])
+        part = next(name for first, name in reversed(_PARTS.items()) if first <= number)
+        helpers = vars(importlib.import_module(f"{__package__}.checks.{part}"))
+        for each, takes, cases in tables(number):
+            _CHECKERS[each] = Checker(partial(run_cases, helpers, takes, cases), hints(each))
     if id in _CHECKERS:
         return _CHECKERS[id]
     near = ", ".join(registered(match[1])) if match else ""
@@ -187,10 +191,3 @@ def _where(error: BaseException) -> str:
         if frame.filename in cells[-1:]:
             return f" (line {frame.lineno} of your cell)"
     return ""
-
-
-def _load(number: int) -> None:
-    part = next(name for first, name in reversed(_PARTS.items()) if first <= number)
-    helpers = vars(importlib.import_module(f"{__package__}.checks.{part}"))
-    for id in with_cases(number):
-        _CHECKERS[id] = Checker(partial(run_cases, helpers, *cases(id)), hints(id))

@@ -122,8 +122,10 @@ def build(options: argparse.Namespace) -> int:
                 building.leave_guesses(target.step, ran.notebook)
             if options.check:
                 status |= _compare(target, ran.notebook)
-            else:
-                _write(target, ran.notebook)
+                continue
+            path = notebook.write(ran.notebook, target.path)
+            yours = f" holds your work and is kept; the fresh one stands beside it: {path.name}"
+            print(target.label + (yours if path != target.path else ""))
         except CourseError as error:
             print(error, file=sys.stderr)
             status = 1
@@ -200,12 +202,6 @@ def _executed(targets: Sequence[Target], go_on: bool = False) -> list[tuple[Targ
             raise CourseError(f"{target.label} is missing: minigrad build {target.step.name}")
     runs = [(notebook.read(target.path), target.course.root) for target in targets]
     return list(zip(targets, execute.run_all(runs, go_on=go_on), strict=True))
-
-
-def _write(target: Target, fresh: Notebook) -> None:
-    path = notebook.write(fresh, target.path)
-    yours = f" holds your work and is kept; the fresh one stands beside it: {path.name}"
-    print(target.label + (yours if path != target.path else ""))
 
 
 def _compare(target: Target, fresh: Notebook) -> int:

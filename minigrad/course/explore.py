@@ -138,9 +138,8 @@ def _bundle(part: Any) -> Bundle:
     words, pixels = part.get_label() or "a plot", io.BytesIO()
     part.savefig(pixels, format="png", dpi=110, transparent=True, metadata={"Software": None})
     png = base64.b64encode(pixels.getvalue()).decode("ascii")
-    shown = (
-        f'<img alt="{html.escape(words)}" src="data:image/png;base64,{png}">'  # for screen readers
-    )
+    named = html.escape(words)  # for screen readers
+    shown = f'<img alt="{named}" src="data:image/png;base64,{png}">'
     return {"text/html": shown, "image/png": png, "text/plain": words}
 
 

@@ -62,13 +62,6 @@ def _choice(text: str, right: str, others: Sequence[str], dice: Random) -> Quest
     return Question(text, right, tuple(choices))
 
 
-def _formula(dice: Random, names: Sequence[str]) -> str:
-    """Two operations, in which some name is used twice."""
-    a, b = dice.choice(names), dice.choice(names)
-    shapes = ("{a} * {b} + {a}", "({a} + {b}) * {a}", "{a} * {a} + {b}", "({a} + {a}) * {b}")
-    return dice.choice(shapes).format(a=a, b=b)
-
-
 def _slope(y: Any, x: Any) -> Any:
     """The gradient of x, itself to be differentiated."""
     return mg.grad(y, [x], create_graph=True)[0]
@@ -155,7 +148,9 @@ def who_runs_first(dice: Random) -> Question:
 
 def used_twice(dice: Random) -> Question:
     leaves = _leaves(dice, "xy")
-    formula = _formula(dice, "xy")
+    a, b = dice.choice("xy"), dice.choice("xy")
+    shapes = ("{a} * {b} + {a}", "({a} + {b}) * {a}", "{a} * {a} + {b}", "({a} + {a}) * {b}")
+    formula = dice.choice(shapes).format(a=a, b=b)
     name = dice.choice([each for each in "xy" if each in formula])
     text = f"z = {formula}, at {_at(leaves)}. What is {name}.grad?"
     return Question(text, _gradient(formula, name, leaves))
@@ -254,15 +249,13 @@ def slots_of_a_grad_op(dice: Random) -> Question:
 def left_of_a_network(dice: Random) -> Question:
     last = dice.choice(["tanh", "exp", "sin"])
     lines = (("mul", "xw", "h"), ("add", "hb", "s"), (last, "s", "y"))
-    net = nets.NetOp(
-        [
-            nets.Operator(type, dict(zip("xy", reads, strict=False)), {"out": out})
-            for type, reads, out in lines
-        ]
-    )
+    ops = [
+        nets.Operator(type, dict(zip("xy", reads, strict=False)), {"out": out})
+        for type, reads, out in lines
+    ]
 
     def left(no_grad: str) -> str:
-        backward = nets.NetOp([nets.Backward(net, no_grad.split())])
+        backward = nets.NetOp([nets.Backward(nets.NetOp(ops), no_grad.split())])
         return ", ".join(op.type for op in operators(backward)) or "none"
 
     cases = ["x", "w", "x w", "h", "b h", "s", "x b"]
@@ -398,10 +391,10 @@ def why(said: object) -> None:
 
 def due(cards: dict[str, Any], last: int, now: datetime) -> list[str]:
     """The kinds to ask now: those whose day has come, oldest first, then new ones."""
-    new = [kind for kind in kinds(last) if kind not in cards]
-    known = {kind: cards[kind]["due"] for kind in kinds(last) if kind in cards}
-    times = {kind: datetime.fromisoformat(day) for kind, day in known.items()}
-    return sorted((kind for kind in times if times[kind] <= now), key=times.__getitem__) + new
+    every = kinds(last)
+    times = {kind: datetime.fromisoformat(cards[kind]["due"]) for kind in every if kind in cards}
+    known = sorted((kind for kind in times if times[kind] <= now), key=times.__getitem__)
+    return known + [kind for kind in every if kind not in cards]
 
 
 def recall(folder: Path, last: int, ask: Callable[[str], str] = input) -> int:

@@ -94,9 +94,8 @@ def build(
         lock = json.loads((release / "pyodide-lock.json").read_text())
         known: Lock = lock["packages"]
         if pyodide is not None:
-            for name, entry in list(known.items()):
-                if not (pyodide / entry["file_name"]).is_file():
-                    del known[name]
+            files = {name: pyodide / entry["file_name"] for name, entry in known.items()}
+            known = {name: known[name] for name, file in files.items() if file.is_file()}
             if "numpy" not in known:
                 raise CourseError(f"{pyodide} does not hold the release {_PYODIDE} of Pyodide")
         for wheel in sorted((site / "extensions" / _KERNEL / "static" / "pypi").glob("*.whl")):
@@ -114,7 +113,8 @@ def build(
         (site / "site.json").write_text(json.dumps({"pyodide": where, "packages": _LOADED}))
         if docs is not None:
             shutil.copytree(docs, site / "docs")
-        _save_first_picture(site / "first.html")
+        a, b, d = (mg.tensor(value, requires_grad=True) for value in (2.0, 3.0, 4.0))
+        mg.play((a + b) * d).save(site / "first.html")  # the example of the README
         (site / "index.html").write_text(_start_page(course, docs is not None), encoding="utf-8")
         (site / ".nojekyll").touch()  # or GitHub's pages leave out folders that begin with _
         shutil.copytree(site, folder, dirs_exist_ok=True)
@@ -241,11 +241,8 @@ def _compile(known: Lock, site: Path, release: Path, scratch: Path) -> None:
     for name, archive in archives.items():
         with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as files:
             for path in sorted((scratch / name).rglob("*")):
-                if (
-                    name == "minigrad"
-                    or not path.with_suffix(".pyc").exists()
-                    or path.suffix != ".py"
-                ):
+                compiled = path.suffix == ".py" and path.with_suffix(".pyc").exists()
+                if name == "minigrad" or not compiled:
                     files.write(path, path.relative_to(scratch / name))
         if name in known:
             known[name]["sha256"] = _sha256(archive)
@@ -321,13 +318,6 @@ def _from_pypi(name: str, folder: Path) -> Path:
     pure = ["--only-binary=:all:", "--platform=any", "--implementation=py", "--abi=none"]
     _run([*command, *pure, "--python-version=3.12", wanted], f"fetching a pure wheel of {wanted}")
     return (set(folder.iterdir()) - before).pop()
-
-
-def _save_first_picture(path: Path) -> None:
-    """The example of the README, as a page that plays it."""
-    a, b, d = (mg.tensor(value, requires_grad=True) for value in (2.0, 3.0, 4.0))
-    e = (a + b) * d
-    mg.play(e).save(path)
 
 
 def _start_page(course: Course, docs: bool) -> str:

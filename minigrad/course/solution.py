@@ -60,14 +60,11 @@ def hints(id: str) -> tuple[str, ...]:
     return tuple(_of(id).get("hints", ()))
 
 
-def with_cases(number: int) -> list[str]:
-    """The exercises of a step whose checker is a table."""
-    return [id for id, written in _written(number).items() if "cases" in written]
-
-
-def cases(id: str) -> tuple[list[str], list[tuple[str, str, Any]]]:
-    """What a checker that is a table takes, and its rows: words, an expression, its value."""
-    return _of(id)["takes"].split(), _of(id)["cases"]
+def tables(number: int) -> Iterator[tuple[str, list[str], list[tuple[str, str, Any]]]]:
+    """The checkers of a step that are tables: exercise, what it takes, and rows: words, an expression, its value."""
+    for id, written in _written(number).items():
+        if "cases" in written:
+            yield id, written["takes"].split(), written["cases"]
 
 
 def rows(id: str) -> Iterator[Any]:

@@ -78,7 +78,10 @@ class Module(CheckedConstructors):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if "_named" not in self.__dict__:
-            self._name_tensors()
+            for path, at in self.named_tensors():
+                at.name = at.name or path
+            for module in self.modules():
+                module.__dict__["_named"] = True
         program = _program_of([*args, *kwargs.values()])
         try:
             if program is None:
@@ -105,11 +108,6 @@ class Module(CheckedConstructors):
             for home, key, at, _ in places:
                 home[key] = at
 
-    def _name_tensors(self) -> None:
-        for path, at in self.named_tensors():
-            at.name = at.name or path
-        for module in self.modules():
-            module.__dict__["_named"] = True
 
     # -- what it holds ----------------------------------------------------------------------
 

@@ -99,7 +99,12 @@ def load(path: str | Path, limit: int = LIMIT) -> dict[str, Array]:
     """
     ending = _ending(path)
     try:
-        state = _load_npz(path, limit) if ending == ".npz" else _load_safetensors(path, limit)
+        if ending == ".npz":
+            state = _load_npz(path, limit)
+        else:  # nothing in it is compressed
+            library = _safetensors()
+            _check_size(path, Path(path).stat().st_size, limit)
+            state = library.load_file(str(path))
     except (StateError, FileNotFoundError, ImportError):
         raise
     except Exception as error:  # whatever a damaged file provokes in the readers
@@ -161,9 +166,3 @@ def _safetensors() -> Any:
     except ImportError as error:
         repair = "pip install safetensors, or use .npz"
         raise ImportError(f"this needs the library safetensors; repair: {repair}") from error
-
-
-def _load_safetensors(path: str | Path, limit: int) -> dict[str, Array]:
-    library = _safetensors()
-    _check_size(path, Path(path).stat().st_size, limit)  # nothing in it is compressed
-    return dict(library.load_file(str(path)))

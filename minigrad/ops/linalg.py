@@ -170,10 +170,8 @@ def cross(x, y, axis=-1):
                 "axis=… names the axis of length 3",
             )
 
-    def turned(value, by):
-        return roll(value, by, axis)
-
-    return sub(mul(turned(x, -1), turned(y, 1)), mul(turned(x, 1), turned(y, -1)))
+    ahead, behind = ([roll(v, by, axis) for v in (x, y)] for by in (-1, 1))
+    return sub(mul(ahead[0], behind[1]), mul(behind[0], ahead[1]))
 
 
 def kron(x, y):

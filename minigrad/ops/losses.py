@@ -84,7 +84,12 @@ def cross_entropy(
 @primitive(type="cross_entropy", nondiff=("target",))
 def mean_cross_entropy(x, target, *, axis=-1):
     """Mean of ``-log(softmax(x))`` at integer classes."""
-    low, target = lowered(x, axis), _classes(x, target, axis)
+    usual = axis == -1 and target.shape == x.shape[:-1] and target.dtype.kind in "iu"
+    if not usual and (wrong := misnamed(x.shape, target, axis)):
+        raise ValueError("; repair: ".join(wrong))
+    if wrong := uncounted(target, x.shape[axis]):
+        raise IndexError("; repair: ".join(wrong))
+    low = lowered(x, axis)
     picked = low[_places(low.shape, target, axis)]
     losses = np.log(np.add.reduce(np.exp(low), axis=axis)) - picked
     return np.add.reduce(losses, axis=None) / (losses.size or np.nan)
@@ -115,16 +120,6 @@ mean_cross_entropy.grad(
 softmax_less_target.grad(x=_softmax_less_target_rule).formula(
     x="softmax(x) * (g - sum(softmax(x) * g)) / n"
 )
-
-
-def _classes(x, target, axis):
-    """Integer targets, checked."""
-    usual = axis == -1 and target.shape == x.shape[:-1] and target.dtype.kind in "iu"
-    if not usual and (wrong := misnamed(x.shape, target, axis)):
-        raise ValueError("; repair: ".join(wrong))
-    if wrong := uncounted(target, x.shape[axis]):
-        raise IndexError("; repair: ".join(wrong))
-    return target
 
 
 def _known(classes):

@@ -269,10 +269,6 @@ def roll(x, *, shift, axis=None):
     return np.roll(x, shift, axis)
 
 
-def _back(shift):
-    return tuple(-s for s in shift) if isinstance(shift, tuple | list) else -shift
-
-
-roll.grad(x=lambda out_grad, shift, axis: roll(out_grad, _back(shift), axis)).formula(
-    x="roll(g, -shift, axis)"
-)
+roll.grad(
+    x=lambda out_grad, shift, axis: roll(out_grad, np.negative(shift).tolist(), axis)
+).formula(x="roll(g, -shift, axis)")

@@ -65,9 +65,8 @@ def check_numbers(**numbers: Any) -> None:
 
 def check_options(options: Mapping[str, Any]) -> None:
     """The numbers among the options of an optimizer; a rate may be a schedule.  Errors: `ArgumentError`."""
-    fixed = () if callable(options["lr"]) else ("lr",)
-    known = (*fixed, "weight_decay", "epsilon", *_SHARES)
-    check_numbers(**{n: v for n, v in options.items() if n in known})
+    known = [n for n in options if n in _ADVICE and not (n == "lr" and callable(options[n]))]
+    check_numbers(**{n: options[n] for n in known})
 
 
 #: options of a group by the names that constructors have for them
