@@ -64,9 +64,10 @@ def split(data: Labelled, *, held_back: float = 0.2, seed: int = 0) -> tuple[Lab
         raise refusal(what, "split(data, held_back=0.2)")
     order = np.random.default_rng(seed).permutation(len(data.labels))
     first = round(held_back * len(order))
-    test, train = order[:first], order[first:]
-    parts = [Labelled(data.images[part], data.labels[part]) for part in (train, test)]
-    return parts[0], parts[1]
+    train, test = (
+        Labelled(data.images[part], data.labels[part]) for part in (order[first:], order[:first])
+    )
+    return train, test
 
 
 # -- text ----------------------------------------------------------------------------------------

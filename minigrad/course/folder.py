@@ -91,8 +91,7 @@ class Course:
 
         Raises CourseError for a word that names no step.
         """
-        every = [self.start, *self.paths.values(), *self.pages]
-        every = [path for path in every if path.exists()]
+        every = [p for p in (self.start, *self.paths.values(), *self.pages) if p.exists()]
         chosen: list[Path] = []
         for word in words:
             stem = Path(word).stem

@@ -67,9 +67,9 @@ def tables(number: int) -> Iterator[tuple[str, list[str], list[tuple[str, str, A
             yield id, written["takes"].split(), written["cases"]
 
 
-def rows(id: str) -> Iterator[Any]:
-    """What a checker that is a function goes through, where that stands in a table."""
-    yield from _of(id)["rows"]
+def rows(id: str, name: str = "rows") -> Any:
+    """What a checker that is a function goes through, where that stands in a table of this name."""
+    return _of(id)[name]
 
 
 @cache

@@ -41,8 +41,7 @@ def one_hot(indices, num_classes=None):
         num_classes = int(known.max()) + 1
     if known is not None and (wrong := uncounted(known, num_classes)):
         raise refusal(f"one_hot: {wrong[0]}", "num_classes=…, above the largest", IndexShapeError)
-    places = np.arange(num_classes)
-    return astype(equal(expand_dims(indices, -1), places), int)
+    return astype(equal(expand_dims(indices, -1), np.arange(num_classes)), int)
 
 
 def cross_entropy(

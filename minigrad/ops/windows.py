@@ -208,16 +208,8 @@ def conv1d(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
     >>> mg.conv1d(mg.tensor([[[1.0, 2.0, 3.0]]]), mg.tensor([[[1.0, -1.0]]]))
     tensor([[[-1., -1.]]])
     """
-    wide = conv2d(
-        expand_dims(x, 2),
-        expand_dims(w, 2),
-        b,
-        (1, stride),
-        (0, padding),
-        (1, dilation),
-        groups,
-    )
-    return squeeze(wide, 2)
+    how = (1, stride), (0, padding), (1, dilation)
+    return squeeze(conv2d(expand_dims(x, 2), expand_dims(w, 2), b, *how, groups), 2)
 
 
 def _fits(values, shape, filters, stride, padding, dilation):

@@ -197,7 +197,7 @@ def add_up(add_up, places, NetOp, Operator):
         add_up(net)
         same(f"the list of operators {words}", lines(op for _, op in places(net)), expected)
 
-    cases = list(rows("15e"))
+    cases = rows("15e")
     for words, ops, expected in cases:
         repaired(words, NetOp(operators(Operator, *ops)), expected)
     _, ops, expected = cases[2]

@@ -119,23 +119,8 @@ def run_steps_grad(run_steps_grad, run, append_backward, power, hold, Program):
                 blocks[key].append_op(type_, *reads, out=out)
         return hold(main, type, "more" if type == "while" else "any", state, **blocks)
 
-    def overwritten():
-        count = ("increment", "i", "i_next"), ("less_than", "i_next", "n", "more_next")
-        state = {
-            "s": ("x", "s_next", "y"),
-            "i": ("zero", "i_next", "count"),
-            "more": ("any", "more_next", "rest"),
-        }
-        return held("while", "n", {"sub_block": [("square", "w", "s_next"), *count]}, state)
-
-    def branch():
-        then, otherwise = ("mul", "s", "w", "result"), ("square", "s", "result")
-        bodies = {"sub_block": [then], "else_block": [otherwise]}
-        return held("if_else", "x", bodies, {"s": ("x", "result", "y")})
-
-    programs = {"power": power, "overwritten": overwritten, "branch": branch}
     for words, name, feed, expected in rows("19e"):
-        y = programs[name]()
+        y = power() if name == "power" else held(**rows("19e", name))
         append_backward(y)
         scope = run(y.block.program, {"zero": 0, **feed})
         gradients = [scope.get(f"{each}@GRAD") for each in "xw"]
