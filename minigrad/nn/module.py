@@ -108,7 +108,6 @@ class Module(CheckedConstructors):
             for home, key, at, _ in places:
                 home[key] = at
 
-
     # -- what it holds ----------------------------------------------------------------------
 
     def _places(self) -> Iterator[tuple[str, Any, Any, Any]]:
