@@ -109,8 +109,8 @@ class Function:
 # mg.draw(run)
 
 # %% [markdown]
-# Only 1.0, the slope of `A`, whose `backward` ran last. Follow the lower row of the picture: every
-# call threw away what came in from the right. The chain rule is a **product**. `backward` has to
+# Only 1.0, the slope of `A`, whose `backward` ran last. Follow the right column of the picture: every
+# call threw away what came in from below. The chain rule is a **product**. `backward` has to
 # multiply by what it gets.
 #
 # ## The repair: times `gy`
@@ -153,7 +153,7 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # ## Forward
 #
-# The same chain as before. The picture shows the functions called so far. The lower row does not
+# The same chain as before. The picture shows the functions called so far. The right column does not
 # exist yet.
 
 # %% tags=["active-ipynb", "picture-F"]
@@ -192,8 +192,8 @@ def numerical_diff(f, x, eps=1e-4):
 # %% [markdown]
 # `C.backward(1.0)` is $2 \cdot 1.284 \cdot 1 = 2.568$.
 #
-# The lower row is **B**, drawn from the three calls that you just made. Read it from right to left.
-# Each gradient stands below its variable, each backward call below its function. A dashed line
+# The right column is **B**, drawn from the three calls that you just made. Read it from the bottom up.
+# Each gradient stands beside its variable, each backward call beside its function. A dashed line
 # connects the two halves of one function. A dotted arrow is a value that backward reads: the input
 # that the function has remembered. A double line marks a *leaf*: a variable that no function made,
 # here `x`.

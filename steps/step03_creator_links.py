@@ -142,7 +142,7 @@ def numerical_diff(f, x, eps=1e-4):
 
 # %% [markdown]
 # The links are enough to draw the whole graph. From now on the picture needs nothing but `y`.
-# Its lower row shows the calls that a walk *would* make. A dash stands for a gradient that nobody
+# Its right column shows the calls that a walk *would* make. A dash stands for a gradient that nobody
 # has computed yet.
 
 # %% tags=["active-ipynb", "picture-F"]

@@ -224,7 +224,7 @@ def numerical_diff(f, x, eps=1e-4):
 # mg.draw(run)
 
 # %% [markdown]
-# 96 instead of 64. Look at the lower row. (*reads a* stands for a dotted arrow that would be long.)
+# 96 instead of 64. Look at the right column. (*reads a* stands for a dotted arrow that would be long.)
 # The square that made `a` ran **twice**. Its slope at 2 is 4:
 #
 # * first too early: only one of two gradients had arrived at `a.grad`, 8. It passed on

@@ -632,7 +632,7 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # 2x$). Model: $\hat y = x W + b$. Loss: the mean of the squared distances. That is linear
 # regression, and it is the smallest network of all.
 #
-# The chain is long, so its picture stands upright: forward on the left, backward on the right.
+# Once more the whole picture: forward on the left, backward on the right.
 
 # %% tags=["active-ipynb", "picture-F"]
 # random = np.random.RandomState(0)

@@ -301,7 +301,7 @@ def mul(x, y):
 # assert d_node.next_functions == ()      # the end of the way
 
 # %% [markdown]
-# Here is all of it: on top **F**, below it **B**, each node under the operation it belongs to. The
+# Here is all of it: on the left **F**, on the right **B**, each node beside the operation it belongs to. The
 # arrows of B are the edges of `next_functions` and nothing else. No gradient has a number yet.
 
 # %% tags=["active-ipynb", "picture-F", "picture-B"]

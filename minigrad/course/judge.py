@@ -72,6 +72,8 @@ def close(what: str, observed: Any, expected: Any) -> None:
 
 def _agree(observed: Any, expected: Any) -> bool:
     with suppress(TypeError, ValueError):
+        if np.asarray(observed).dtype.kind in "USO":  # float("4.0") is a number, and "4.0" is none
+            return False
         numbers = np.asarray(observed, dtype=float)
         if numbers.shape == np.shape(expected):
             return np.allclose(numbers, expected, 1e-7, 1e-10, equal_nan=True)

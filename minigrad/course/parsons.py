@@ -46,7 +46,10 @@ class Parsons:
         Raises ValueError for a letter that the puzzle does not have.
         """
         program = self.ordered(letters)
-        print(self.verdict(program) if letters else "○ your turn: the letters, in order")
+        verdict = self.verdict(program) if letters else "○ your turn: the letters, in order"
+        if verdict[0] == "✓" and sorted(letters.replace(" ", "")) != sorted(self.answer):
+            verdict = "✗ every gradient is right, and one line does not belong"
+        print(verdict)
         return mg.draw(program)
 
     def ordered(self, letters: str) -> Any:
@@ -73,7 +76,7 @@ class Parsons:
             return f"✗ {one_line(str(error).partition(chr(10))[0])}"
         expected = self._expected
         wrong = [name for name in expected if not np.allclose(gradients[name], expected[name])]
-        return f"✗ {' and '.join(wrong)} is wrong" if wrong else "✓ every gradient is right"
+        return f"✗ wrong: {' and '.join(wrong)}" if wrong else "✓ every gradient is right"
 
     def _run(self, program: Any) -> dict[str, Any]:
         names = ["x@GRAD", "w@GRAD"]

@@ -73,7 +73,7 @@ SMALL = 1 << 16
 #: a sum of fewer numbers is a loop of its own: NumPy adds up so few one after the other, too
 FEW = 8
 #: lines: compilers take as long as the square of a function's length, so a longer text is cut into functions
-LONG = 5000
+LONG = 1500
 
 
 class Slower(ProgramError):

@@ -84,7 +84,7 @@ def used_twice(used_twice, Square):
     require(isinstance(y.creator, Square), "the creator of y", y.creator, "a Square")
     one = y.creator is a.creator
     require(one, "what made a and y", "two Square objects", "one and the same")
-    require(np.isclose(y.data, x.data**4), "y", y.data, x.data**4)
+    require(np.all(np.isclose(y.data, x.data**4)), "y", y.data, x.data**4)
     broken = a.creator.input is a
     require(broken, "a.creator.input", "another box", "a itself: the link that is broken")
 
