@@ -16,7 +16,7 @@ from ..errors import ProgramError, refusal
 from ..grad_names import EMPTY
 from ..primitives.registry import Primitive
 from ..static.program.block import Block
-from ..static.program.operator import Operator, find_info, op_info, unwritten
+from ..static.program.operator import Operator, find_info, op_info, rows, unwritten
 from ..static.program.program import Program
 from ..static.run.kernels import arguments, results, targets
 from .memory import Memory, groups, in_slab, slab_name
@@ -280,7 +280,7 @@ class Lowering:
         inner = Names(body, names)
         starts = [self.in_order(names.find(n, self)) for n in op.inputs["x"]]
         begins = [self.begin(inner, n, s) for n, s in zip(attrs["carried"], starts, strict=True)]
-        for local, name in zip(attrs.get("steps", ()), op.inputs.get("seq", ()), strict=True):
+        for local, name in rows(op, "steps", "seq"):
             self.slice(item, inner, local, names.find(name, self))
         if op.type == "while":
             cond = self.program.blocks[attrs["cond_block"]]
@@ -294,37 +294,35 @@ class Lowering:
         for name, start, begin, value in carried:
             final = self.result(names, name, (start, value))
             item.carried.append((start, begin, value, final))
-        if op.type == "recurrent":
-            for name, local in zip(op.outputs["stacked"], attrs["step_out"], strict=True):
-                self.stack(item, inner.values[local], self.result(names, name))
+        for name, local in rows(op, "stacked", "step_out"):
+            self.stack(item, inner.values[local], self.result(names, name))
         self.frames(names, op, item, inner)
         self.recorder.calls.append(item)
 
     def loop_grad(self, op: Operator, names: Names) -> None:
         """``while_grad`` and ``recurrent_grad``."""
-        attrs, ins, outs = op.attrs, op.inputs, op.outputs
-        frames: Any = names.find(ins["scopes"][0], self)
-        block = self.program.blocks[attrs["sub_block"]]
+        frames: Any = names.find(op.inputs["scopes"][0], self)
+        block = self.program.blocks[op.attrs["sub_block"]]
         inner = Names(block, names, frames.names)
         item = Loop(op, [], frames=frames)
         handed_in = []  # the gradients that are handed on: outside, and at the beginning of a step
-        for local, name in wanted(attrs["next_grad"], ins["out_grad"]):
+        for local, name in rows(op, "next_grad", "out_grad"):
             start = self.in_order(names.find(name, self))
             handed_in.append((start, self.begin(inner, local, start)))
-        for local, name in wanted(attrs.get("step_out_grad", ()), ins.get("stacked_grad", ())):
+        for local, name in rows(op, "step_out_grad", "stacked_grad"):
             self.slice(item, inner, local, names.find(name, self))
         self.inside(item.body, block, inner)
-        handed_back = wanted(attrs["carried_grad"], outs["x_grad"])
+        handed_back = rows(op, "carried_grad", "x_grad")
         for (local, name), (start, begin) in zip(handed_back, handed_in, strict=True):
             value = self.leaving(item.body, inner, local)
             final = self.result(names, name, (start, value), start.like)
             final.name = local if name == EMPTY else name
             item.carried.append((start, begin, value, final))
-        for name, local, like in wanted(outs["params_grad"], attrs["params_local"], ins["params"]):
+        for name, local, like in rows(op, "params_grad", "params_local", "params"):
             value = self.leaving(item.body, inner, local)
             total = self.result(names, name, (value,))
             item.totals.append((value, total, names.find(like, self)))
-        for name, local in wanted(outs.get("seq_grad", ()), attrs.get("steps_grad", ())):
+        for name, local in rows(op, "seq_grad", "steps_grad"):
             self.stack(item, inner.find(local, self), self.result(names, name))
         self.save(inner, frames, frames.item.saved, item.saved)
         self.recorder.calls.append(item)
@@ -337,28 +335,25 @@ class Lowering:
             block = self.program.blocks[op.attrs[attr]]
             inners.append(Names(block, names))
             self.inside(body, block, inners[-1])
-        for name, *pair in zip(
-            op.outputs["out"], op.attrs["true_out"], op.attrs["false_out"], strict=True
-        ):
+        for name, *pair in rows(op, "out", "true_out", "false_out"):
             self.choice(item, names, name, inners, pair)
         self.frames(names, op, item, inners)
         self.recorder.calls.append(item)
 
     def cond_grad(self, op: Operator, names: Names) -> None:
         """``cond_grad``: two bodies that read what the forward bodies saved."""
-        attrs, grads = op.attrs, op.outputs["params_grad"]
         frames: Any = names.find(op.inputs["scopes"][0], self)
         pred = names.find(op.inputs["pred"][0], self)
         item = Branch(op, pred, ([], []), [], frames=frames, backward=True)
         inners = []
         for k, (attr, prefix) in enumerate((("sub_block", "true"), ("else_block", "false"))):
-            block = self.program.blocks[attrs[attr]]
+            block = self.program.blocks[op.attrs[attr]]
             inner = Names(block, names, frames.names[k])
-            for local, name in wanted(attrs[f"{prefix}_seeds"], op.inputs["out_grad"]):
+            for local, name in rows(op, f"{prefix}_seeds", "out_grad"):
                 inner.values[local] = names.find(name, self)
             self.inside(item.bodies[k], block, inner)
             inners.append(inner)
-        for name, *pair in wanted(grads, attrs["true_params"], attrs["false_params"]):
+        for name, *pair in rows(op, "params_grad", "true_params", "false_params"):
             self.choice(item, names, name, inners, pair)
         for k in (0, 1):
             self.save(inners[k], frames, frames.item.saved[k], item.saved[k])
@@ -429,11 +424,6 @@ class Lowering:
         like = None if value.like is None else np.empty(value.shape, value.dtype)
         ordered = Array(self.recorder, like, value.name, near=[value])
         return self.recorder.add("fresh", np.asarray, (value,), ordered, {"order": "C"})  # type: ignore[no-any-return]
-
-
-def wanted(names: Iterable[str], *columns: Iterable[str]) -> list[tuple[str, ...]]:
-    """Names and what belongs to them, without those that nobody wants."""
-    return [row for row in zip(names, *columns, strict=True) if row[0] != EMPTY]
 
 
 #: what lowers control flow

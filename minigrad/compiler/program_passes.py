@@ -7,6 +7,7 @@ Every pass works on a copy, adds its name to ``history``, and leaves a program t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -16,21 +17,12 @@ from ..grad_names import GRAD
 from ..static.backward.grad_ops import written_out
 from ..static.program.block import Block
 from ..static.program.infer import infer_outputs
-from ..static.program.operator import Operator, find_info
+from ..static.program.operator import Operator, backward_op, op_info, rows
 from ..static.program.program import Program
 from ..static.program.transform import drop_unused, needed_ops
 from ..static.program.variable import Variable, plain_variable
 
 # -- who writes and who reads a name -------------------------------------------------------
-
-
-def written_once(block: Block) -> set[str]:
-    """Names that exactly one operator of the block writes and that do not outlive the run."""
-    counts: dict[str, int] = {}
-    for op in block.ops:
-        for name in op.output_names:
-            counts[name] = counts.get(name, 0) + 1
-    return {n for n, k in counts.items() if k == 1 and not is_state(block, n)}
 
 
 def is_state(block: Block, name: str) -> bool:
@@ -39,19 +31,14 @@ def is_state(block: Block, name: str) -> bool:
     return var is not None and var.persistable
 
 
-def rename(op: Operator, names: Mapping[str, str]) -> None:
-    """Let an operator read and write other names."""
-    for slots in (op.inputs, op.outputs):
-        for slot, listed in slots.items():
-            slots[slot] = [names.get(n, n) for n in listed]
-
-
 class Rewriting:
-    """A block, and who makes each name that is written once."""
+    """A block, and who makes each name that is written once and does not outlive the run."""
 
     def __init__(self, block: Block) -> None:
-        self.block, once = block, written_once(block)
-        self.makers = {n: op for op in block.ops for n in op.output_names if n in once}
+        self.block = block
+        writers = [(n, op) for op in block.ops for n in op.output_names if not is_state(block, n)]
+        counts = Counter(name for name, _ in writers)
+        self.makers = {name: op for name, op in writers if counts[name] == 1}
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a variable."""
@@ -90,59 +77,49 @@ def specialise(program: Program, shapes: Mapping[str, tuple[int, ...]]) -> Progr
     for name, shape in shapes.items():
         root.vars[name].shape = tuple(shape)
     if any(-1 in v.shape for v in specialised.all_variables()):
-        _block(root)
+        _close_sizes(root)
     specialised.history.append("specialise")
     return specialised
 
 
-def _block(block: Block) -> None:
+def _close_sizes(block: Block) -> None:
+    """The sizes that follow from those known now, operator by operator, blocks inside included."""
     for op in block.ops:
-        info = find_info(op.type)
-        if op.sub_blocks:
-            _control(block, op)
-        elif info is not None and info.is_grad:
-            _like_their_forward(block, op.output_names)
-        else:
-            infer_outputs(block, op)  # closes the sizes that are known now
-
-
-def _control(block: Block, op: Operator) -> None:
-    program = block.program
-    inner = [program.blocks[index] for index in op.sub_blocks.values()]
-    if op.type.endswith("_grad"):
+        inner = [block.program.blocks[index] for index in op.sub_blocks.values()]
+        is_grad = op_info(op.type).is_grad
+        if inner and not is_grad:
+            _entering(block, op, inner[0])
         for sub in inner:
-            _like_their_forward(sub, list(sub.vars))
-    else:
-        _entering(block, op, inner[0])
-    for sub in inner:
-        _block(sub)
-    if op.type.endswith("_grad"):
-        _like_their_forward(block, op.output_names)
-    else:
-        _leaving(block, op, inner)
+            if is_grad:
+                _like_their_forward(sub, list(sub.vars))
+            _close_sizes(sub)
+        if is_grad:
+            _like_their_forward(block, op.output_names)
+        elif inner:
+            _leaving(block, op, inner)
+        else:
+            infer_outputs(block, op)
 
 
 def _entering(block: Block, op: Operator, body: Block) -> None:
     """Values that a loop hands to its body."""
-    for local, start in zip(op.attrs.get("carried", ()), op.inputs.get("x", ()), strict=True):
+    for local, start in rows(op, "carried", "x"):
         body.vars[local].shape = block.var(start).shape
-    for local, seq in zip(op.attrs.get("steps", ()), op.inputs.get("seq", ()), strict=True):
+    for local, seq in rows(op, "steps", "seq"):
         body.vars[local].shape = block.var(seq).shape[1:]
 
 
 def _leaving(block: Block, op: Operator, inner: list[Block]) -> None:
     """Values that come out of a control operator."""
     if op.type == "cond":
-        for k, name in enumerate(op.outputs["out"]):
-            a = inner[0].var(op.attrs["true_out"][k]).shape
-            b = inner[1].var(op.attrs["false_out"][k]).shape
-            block.var(name).shape = tuple(m if m == n else -1 for m, n in zip(a, b, strict=True))
+        for name, *sides in rows(op, "out", "true_out", "false_out"):
+            shapes = [branch.var(n).shape for branch, n in zip(inner, sides, strict=True)]
+            sizes = zip(*shapes, strict=True)
+            block.var(name).shape = tuple(m if m == n else -1 for m, n in sizes)
         return
-    for name, start in zip(op.outputs["out"], op.inputs["x"], strict=True):
+    for name, start in rows(op, "out", "x"):
         block.var(name).shape = block.var(start).shape
-    for name, local in zip(
-        op.outputs.get("stacked", ()), op.attrs.get("step_out", ()), strict=True
-    ):
+    for name, local in rows(op, "stacked", "step_out"):
         length = block.var(op.inputs["seq"][0]).shape[0]
         block.var(name).shape = (length, *inner[0].var(local).shape)
 
@@ -192,34 +169,24 @@ def decompose(program: Program) -> Program:
 
 
 def _primitives(block: Block, op: Operator) -> list[Operator]:
-    info = find_info(op.type)
-    if info is None or not info.is_grad or info.forward is None:
+    """The last one writes the gradient's own name; further names, and values passed on, are copies."""
+    info = op_info(op.type)
+    if not info.is_grad or info.forward is None:
         return [op]
     parts, alias = written_out(block, op)
+    own: dict[str, str] = {}  # a value that is made here → the first gradient that it is
+    for name, value in alias.items():
+        if any(value in part.output_names for part in parts):
+            own.setdefault(value, name)
+    parts = [part.copy(own) for part in parts]
+    for value in own:
+        block.vars.pop(value)
+    for name, value in alias.items():
+        if own.get(value) != name:
+            parts.append(backward_op("assign", own.get(value, value), name).at(op))
     for part in parts:
         part.forward_op, part.role = op.forward_op, op.role
-    by_inner: dict[str, list[str]] = {}
-    for name, inner in alias.items():
-        by_inner.setdefault(inner, []).append(name)
-    for inner, names in by_inner.items():
-        _give_names(block, op, parts, inner, names)
     return parts
-
-
-def _give_names(
-    block: Block, op: Operator, parts: list[Operator], inner: str, names: list[str]
-) -> None:
-    """The last primitive writes the gradient's own name; further names, and values passed on, are copies."""
-    made_here = [p for p in parts if inner in p.output_names]
-    if made_here:
-        first, names = names[0], names[1:]
-        for part in parts:
-            rename(part, {inner: first})
-        block.vars.pop(inner, None)
-        inner = first
-    for name in names:
-        copy = Operator("assign", {"x": [inner]}, {"out": [name]}, {}, op.role, op.forward_op)
-        parts.append(copy.at(op))
 
 
 # -- Operators nobody asked for go: what neither a fetch nor a parameter depends on --------

@@ -108,6 +108,13 @@ def op_info(op_type: str) -> OpInfo:
     return info
 
 
+def rows(op: Operator, *names: str) -> list[tuple[Any, ...]]:
+    """Slots and attrs side by side, those that the type lacks without entries; rows that begin with `EMPTY` are left out."""
+    columns = {**op.attrs, **op.inputs, **op.outputs}
+    together = zip(*(columns.get(name, ()) for name in names), strict=True)
+    return [row for row in together if row[0] != EMPTY]
+
+
 def has_blocks(op_type: str) -> bool:
     """Whether gradients flow through blocks: only then do results of one operator depend on different inputs."""
     return op_type in CONTROL and not CONTROL[op_type].is_grad
