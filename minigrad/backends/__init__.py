@@ -1,7 +1,7 @@
 """Backends: a Program for something else than NumPy, and one from PyTorch.
 
-lowering          a program for given shapes, in primitives only, as one pure function of an ``xp``: where all start
-jax_step          ``xp`` on JAX, that function under `jax.jit`: ``static.compile(..., backend="jax")``
+lowering          what users call of the backends
+jax_step          the program as one function under `jax.jit`: ``static.compile(..., backend="jax")``
 onnx_model        the program as an ONNX file: ``static.export_onnx``
 from_torch        a function of PyTorch as a Program: ``static.from_torch``
 c/text            the program as C: ``static.to_c``                           (nests, expressions)

@@ -1,4 +1,4 @@
-"""Where every backend starts: a program for given shapes, in primitives only; what users call loads the rest."""
+"""What users call of the backends, which loads the rest."""
 
 from __future__ import annotations
 
@@ -17,12 +17,6 @@ from .c.step import CStep
 from .c.text import Writer
 
 
-def lowered(program: Program, shapes: Mapping[str, tuple[int, ...]], fetch: list[str]) -> Program:
-    """The rungs of the compiler that are programs: open sizes filled in, grad ops written out, dead code dropped."""
-    *_, last = climb(program, shapes, fetch)
-    return last
-
-
 def needs(package: str, what: str) -> None:
     """Errors: `ProgramError` with the command that installs the extra, if the package is not there."""
     if find_spec(package) is None:
@@ -32,30 +26,17 @@ def needs(package: str, what: str) -> None:
         )
 
 
-def on_backend(
-    backend: str,
-    program: Program,
-    feed: Any,
-    fetch: Any,
-    executor: Any,
-    exact: bool,
-    max_steps: int | None,
-) -> Any:
-    """What ``static.compile(..., backend=...)`` returns.  Errors: `ProgramError` if there is no such backend here."""
-    if backend not in ("c", "jax"):
+def step_on(backend: str) -> Any:
+    """The class of what ``static.compile(..., backend=...)`` returns.  Errors: `ProgramError` if there is none here."""
+    if backend == "c":
+        return CStep
+    if backend != "jax":
         near = did_you_mean(backend, ["numpy", "c", "jax"])
         raise ProgramError(f"there is no backend {backend!r}{near}\n  at {user_line()}")
-    if backend == "c":
-        step: Any = CStep(program, fetch, executor, exact, max_steps)
-    else:
-        needs("jax", 'backend="jax"')
-        from .jax_step import JaxStep
+    needs("jax", 'backend="jax"')
+    from .jax_step import JaxStep
 
-        step = JaxStep(program, fetch, executor, max_steps=max_steps)
-    shapes = fed_shapes(program, feed)
-    if not any(-1 in shape for shape in shapes.values()):
-        step.build(shapes)
-    return step
+    return JaxStep
 
 
 def to_c(
@@ -85,8 +66,9 @@ def to_c(
         what = f"the size of {open_sizes[0]!r} is open: C is written for known sizes"
         raise refusal(what, f"feed={{{open_sizes[0]!r}: (…)}}, an array or its shape", ProgramError)
     with limited_depth():
+        *_, primitives = climb(program, shapes, fetch)
         memory = start_memory(program, None)
-        return Writer(lowered(program, shapes, fetch), fetch, memory, exact, max_steps).text()
+        return Writer(primitives, fetch, memory, exact, max_steps).text()
 
 
 def export_onnx(

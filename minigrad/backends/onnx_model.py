@@ -26,7 +26,7 @@ from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from ..atomic import replacing
 from ..compiler.memory import start_values
-from ..compiler.program_passes import limited_depth
+from ..compiler.program_passes import climb, limited_depth
 from ..compiler.schedule import Branch, Call, Loop
 from ..errors import ProgramError, read_tables, refusal
 from ..ops.shape import axis_tuple
@@ -34,7 +34,6 @@ from ..ops.windows import pair
 from ..static.program.operator import names_of
 from ..static.program.program import Program
 from ..static.run.executor import data_of, fed_shapes
-from .lowering import lowered
 from .replay import Replay, entering, index_arrays
 
 OPERATORS = read_tables(Path(__file__).with_name("onnx_ufuncs.ini"))
@@ -654,7 +653,8 @@ def onnx_model(program: Program, path: Any, feed: Any, fetch: Any, executor: Any
                 ProgramError,
             )
     with limited_depth():
-        graph = Graph(lowered(program, shapes, names), names)
+        *_, primitives = climb(program, shapes, names)
+        graph = Graph(primitives, names)
         data = data_of(program).items()
         feeds = {n: Symbol(graph.unique(n), shapes[n], v.dtype) for n, v in data}
         start = start_values(program, executor)

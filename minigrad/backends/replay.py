@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.lower import lower, state_written_inside
+from ..compiler.lower import Lowering, state_written_inside
 from ..compiler.schedule import Array, Call, Loop, arrays_in, replace_arrays
 from ..compiler.tracer import Recorder
 from ..errors import ProgramError, refusal, told
@@ -43,7 +43,7 @@ class Replay:
                 ProgramError,
             )
         self.recorder = Recorder(math.inf, whole)
-        self.schedule = lower(program, fetch, recorder=self.recorder)
+        self.schedule = Lowering(program, fetch, recorder=self.recorder).schedule
         self.op: Any = None  # what runs, for errors
         self.values: dict[Any, Any] = {}  # an Array → what it is now
         self.views: dict[Array, Call] = {}  # an Array → how it looks at another one

@@ -69,7 +69,10 @@ class Names:
 
 
 class Lowering:
-    """One program on its way to a schedule."""
+    """One program of primitives on its way to a ``schedule``; ``fetch`` names the variables it returns.
+
+    With the ``memory`` of its parameters, updates of those that lie side by side become one.
+    """
 
     def __init__(
         self,
@@ -443,16 +446,3 @@ def state_written_inside(program: Program) -> set[str]:
 def shape_of(array: Array) -> Any:
     """The shape of a value; one that is open until the program runs is asked for then."""
     return ShapeWhenRun(array) if array.like is None else array.shape
-
-
-def lower(
-    program: Program,
-    fetch: list[str],
-    memory: Memory | None = None,
-    recorder: Recorder | None = None,
-) -> Schedule:
-    """The schedule of a program of primitives; ``fetch`` names the variables it returns.
-
-    With the ``memory`` of its parameters, updates of those that lie side by side become one.
-    """
-    return Lowering(program, fetch, memory, recorder).schedule

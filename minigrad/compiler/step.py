@@ -31,7 +31,7 @@ from ..static.run.executor import (
     fed_shapes,
     feed_of_call,
 )
-from .lower import lower
+from .lower import Lowering
 from .memory import Plan, start_memory
 from .passes.bias import fold_bias
 from .passes.dce import drop_unneeded
@@ -76,16 +76,18 @@ def compile(
     """
     made = "mg.trace(function, example)" if callable(program) else "program, feed, fetch"
     check_program(program, "compile", made)
+    kind: Any = Step
     if backend != "numpy":
-        from ..backends.lowering import on_backend
+        from ..backends.lowering import step_on
 
-        return on_backend(backend, program, feed, fetch, executor, exact, max_steps)
+        kind = step_on(backend)
     if stop_after is not None and stop_after not in RUNGS:
         raise ProgramError(
             f"stop_after={stop_after!r} is no rung of the ladder{did_you_mean(stop_after, RUNGS)}"
             f"\n  at {user_line()}"
         )
-    step = Step(program, fetch, executor, exact)
+    in_order = exact or backend == "jax"  # whose compiler adds up in the order it likes
+    step = kind(program, fetch, executor, in_order, max_steps)
     shapes = fed_shapes(program, feed)
     if stop_after is not None:
         return step.rung(shapes, stop_after)
@@ -168,14 +170,16 @@ class Step:
             return self.built(program).text
 
     def build(self, shapes: dict[str, Shape]) -> Built:
-        """Compile for these shapes of the feeds."""
-        with gc_paused(), limited_depth():
-            *_, program = self.climb(shapes)
-            built: Built = self.built(program)
-        self._built[_key(shapes)] = built
-        self._use(built)
-        said = ", ".join(f"{n} {list(s)}" for n, s in shapes.items()) or "no feeds"
-        self.history.append(f"compiled for {said}")
+        """The function for these shapes of the feeds, compiled if need be."""
+        key = tuple(shapes.items())
+        if key not in self._built:
+            with gc_paused(), limited_depth():
+                *_, program = self.climb(shapes)
+                self._built[key] = self.built(program)
+            said = ", ".join(f"{n} {list(s)}" for n, s in shapes.items()) or "no feeds"
+            self.history.append(f"compiled for {said}")
+        self._current = built = self._built[key]
+        self.source, self.names = built.text, built.names
         return built
 
     def ready(self, feed: dict[str, Any]) -> tuple[Built, list[Any]]:
@@ -183,12 +187,8 @@ class Step:
         fed = fed_arrays(self.program, feed, self.kept)
         check_all_fed(self.program, fed, self.fetch)
         shapes = fed_shapes(self.program, {n: a.shape for n, a in fed.items()})
-        built = self._built.get(_key(shapes)) or self.build(shapes)
-        self._use(built)
+        built = self.build(shapes)
         return built, [fed.get(n) for n in built.feeds]
-
-    def _use(self, built: Built) -> None:
-        self._current, self.source, self.names = built, built.text, built.names
 
     def _read_scope(self) -> None:
         """Take over what others have put into the executor's scope."""
@@ -204,10 +204,6 @@ class Step:
     def __repr__(self) -> str:
         lines = len(self.source.splitlines())
         return f"<compiled step: {', '.join(self.data)} → {', '.join(self.fetch)}; {lines} lines>"
-
-
-def _key(shapes: dict[str, Shape]) -> Any:
-    return tuple(sorted(shapes.items()))
 
 
 # -- The pipeline: every pass over the calls of a program, in order, and the function they come to
@@ -231,20 +227,14 @@ PASSES = (
 )
 
 
-def scheduled(program: Program, step: Any) -> Schedule:
-    """The calls of a program, after all passes; ``step`` says what is fetched and where parameters lie."""
-    schedule = lower(program, step.fetch, step.memory)
-    for each in PASSES:
-        if each.when == "always" or not step.exact:
-            each.run(schedule)
-    return schedule
-
-
 class Built:
     """The function for one set of shapes: ``run``; ``fits`` tells whether feeds have them."""
 
     def __init__(self, program: Program, step: Any) -> None:
-        schedule = scheduled(program, step)
+        schedule = Lowering(program, step.fetch, step.memory).schedule
+        for each in PASSES:
+            if each.when == "always" or not step.exact:
+                each.run(schedule)
         writer = Writer(schedule, Plan(schedule))
         self.filename = f"<minigrad compiled {next(_numbers)}>"
         space: dict[str, Any] = {"np": np}

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler import schedule
-from ...compiler.lower import lower
+from ...compiler.lower import Lowering
 from ...compiler.memory import Memory, refusal, too_many_steps
 from ...compiler.passes.dce import drop_unneeded
 from ...compiler.passes.in_place import make_in_place
@@ -98,7 +98,8 @@ class Writer(Identifiers):
     def __init__(
         self, program: Program, fetch: list[str], memory: Memory, exact: bool, max_steps: Any
     ) -> None:
-        super().__init__(lower(program, fetch, recorder=Recorder(math.inf)), RESERVED.split())
+        lowering = Lowering(program, fetch, recorder=Recorder(math.inf))
+        super().__init__(lowering.schedule, RESERVED.split())
         drop_unneeded(self.schedule)
         make_in_place(self.schedule)
         self.exact, self.max_steps = exact, max_steps

@@ -21,7 +21,7 @@ from ...ops.shape import Array
 from ...primitives.arguments import ByName, Function
 from ...primitives.dispatch import check_finite
 from ..program.block import Block
-from ..program.operator import BRANCHES, Operator, op_info, unwritten
+from ..program.operator import BRANCHES, Operator, op_info, rows, unwritten
 from ..program.program import Program
 from .kernels import refused, run_op
 from .limits import HELD, LARGER, check_room, endless
@@ -232,9 +232,8 @@ def run_cond_grad(run: Run, op: Operator, scope: Scope) -> None:
     """Run the grad block of the branch that was taken."""
     prefix, block = _taken(op, scope)
     inner = _grad_scope(run, value_of(scope, op.inputs["scopes"][0]), block)
-    for local, seed in zip(op.attrs[f"{prefix}_seeds"], op.inputs["out_grad"], strict=True):
-        if local != EMPTY:
-            inner.values[local] = value_of(scope, seed)
+    for local, seed in rows(op, f"{prefix}_seeds", "out_grad"):
+        inner.values[local] = value_of(scope, seed)
     run.block(inner)
     _set(scope, op.outputs["params_grad"], _values(inner, op.attrs[f"{prefix}_params"]))
 
@@ -310,17 +309,14 @@ def run_loop_grad(run: Run, op: Operator, scope: Scope) -> None:
         inner_scopes.append(inner)
     _set(scope, op.outputs["x_grad"], grads)
     for slot, attr in (("params", "params_local"), ("seq", "steps_grad")):
-        names = op.outputs.get(f"{slot}_grad", ())
-        outer = op.inputs.get(slot, ())
-        for name, local, value in zip(names, op.attrs.get(attr, ()), outer, strict=True):
-            if name != EMPTY:
-                parts = [value_of(inner, local) for inner in inner_scopes]
-                if not parts:
-                    scope.values[name] = np.zeros_like(value_of(scope, value))
-                elif slot == "seq":  # its elements', last one first
-                    scope.values[name] = np.stack(parts[::-1])
-                else:
-                    scope.values[name] = functools.reduce(np.add, map(in_order, parts))
+        for name, local, value in rows(op, f"{slot}_grad", attr, slot):
+            parts = [value_of(inner, local) for inner in inner_scopes]
+            if not parts:
+                scope.values[name] = np.zeros_like(value_of(scope, value))
+            elif slot == "seq":  # its elements', last one first
+                scope.values[name] = np.stack(parts[::-1])
+            else:
+                scope.values[name] = functools.reduce(np.add, map(in_order, parts))
 
 
 def _values(scope: Scope, names: list[str]) -> list[Any]:
