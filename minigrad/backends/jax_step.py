@@ -189,7 +189,7 @@ class JaxReplay(Replay):
     def __init__(self, program: Program, step: JaxStep) -> None:
         super().__init__(program, step.fetch, lambda p, args: p.type in COUNTERPARTS)
         self.max_steps = step.max_steps
-        self.retarget = Retarget(JaxNumPy())
+        self.retarget = Retarget(SimpleNamespace(**vars(np) | vars(jnp)))
 
     # -- calls -----------------------------------------------------------------------------
 
@@ -332,13 +332,6 @@ class JaxReplay(Replay):
 def _zeros(likes: Any, *rows: int) -> Any:
     """Zeros for all that is saved, so many of each."""
     return jax.tree.map(lambda v: jnp.zeros((*rows, *v.shape), v.dtype), likes)
-
-
-class JaxNumPy:
-    """jax.numpy; where it has no such name, NumPy."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(jnp if hasattr(jnp, name) else np, name)
 
 
 def _ended(count: Any, goes_on: Any, limit: Any) -> Any:

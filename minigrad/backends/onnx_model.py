@@ -55,15 +55,8 @@ class Symbol:
     shape: tuple[int, ...]
     dtype: Any
 
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return math.prod(self.shape)
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
+    size = property(lambda self: math.prod(self.shape))
+    ndim = property(lambda self: len(self.shape))
 
     def of(self, shape: Iterable[int], dtype: Any = None) -> Symbol:
         """What is like this, in another shape."""

@@ -234,8 +234,10 @@ class Lowering:
 
     def write(self, names: Names, name: str, value: Any) -> None:
         """Give a name its value; parameters get it stored."""
-        if not isinstance(value, Array):
-            value = self.constant(np.asarray(value))
+        if not isinstance(value, Array):  # known now
+            known = np.asarray(value)
+            value = Array(self.recorder, np.empty(known.shape, known.dtype))
+            self.recorder.add("fresh", np.array, (known,), value)
         var = names.block.find_var(name)
         if var is None or not var.persistable:
             value.name = value.name or name
@@ -260,11 +262,6 @@ class Lowering:
         """The value; a copy, if it looks at a parameter that will change."""
         changing = [self.schedule.state[n] for n in self.stored]
         return self.recorder.copy(value) if any(value.shares(s) for s in changing) else value
-
-    def constant(self, value: np.ndarray[Any, Any]) -> Array:
-        """A value known now."""
-        out = Array(self.recorder, np.empty(value.shape, value.dtype))
-        return self.recorder.add("fresh", np.array, (value,), out)  # type: ignore[no-any-return]
 
     def keep_old_values(self, names: Names | None, state: Array) -> None:
         """Names that stand for a parameter's memory keep what it holds now."""

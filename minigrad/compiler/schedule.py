@@ -254,9 +254,13 @@ def arrays_in(value: Any) -> list[Array]:
 
 
 def replace_arrays(value: Any, change: Any) -> Any:
-    """A nested value with every Array ``a`` replaced by ``change(a)``."""
+    """A nested value with every Array ``a`` replaced by ``change(a)``; in items they are replaced as they stand."""
     if isinstance(value, Array):
         return change(value)
+    if isinstance(value, Call | Control):
+        for each in fields(value):
+            setattr(value, each.name, replace_arrays(getattr(value, each.name), change))
+        return value
     if isinstance(value, dict):
         return {k: replace_arrays(v, change) for k, v in value.items()}
     if isinstance(value, list | tuple):
@@ -285,17 +289,8 @@ def substitute(item: Any, same: dict[Array, Array]) -> None:
             array.roots = tuple(dict.fromkeys(roots))
         return array
 
-    def changed(value: Any) -> Any:
-        if isinstance(value, Call | Control):
-            substitute(value, same)
-            return value
-        if isinstance(value, list | tuple):
-            return type(value)([changed(v) for v in value])
-        return replace_arrays(value, change)
-
-    for each in fields(item) if same else ():
-        if each.name not in ("op", "function"):
-            setattr(item, each.name, changed(getattr(item, each.name)))
+    if same:
+        replace_arrays(item, change)
 
 
 def substitute_all(schedule: Schedule, same: dict[Array, Array]) -> None:

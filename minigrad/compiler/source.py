@@ -137,7 +137,7 @@ class Writer(Identifiers):
                 said = comment(comment_of(item.op))
                 if said not in out[-6:]:
                     out.append(said)
-            lines: Iterable[str] = self.item(item)
+            lines: Iterable[str] = getattr(self, type(item).__name__.lower())(item)
             if not lines:
                 continue
             if not self.changing and _changes_state(item):
@@ -159,12 +159,6 @@ class Writer(Identifiers):
             self.before += self.call(call)
             self.fixed.add(call.out)
         return hoisted or call.kind == "slab"
-
-    def item(self, item: Any) -> list[str]:
-        """The lines of one item."""
-        if isinstance(item, Loop):
-            return self.loop(item)
-        return self.branch(item) if isinstance(item, Branch) else self.call(item)
 
     def call(self, call: Call) -> list[str]:
         """The lines of one call."""

@@ -148,14 +148,17 @@ class Recorder:
         return self.add(kind, function, args, Array(self, like), kwargs)
 
     def _view(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A view; where there is none, a copy: of a reshape, in memory of the new shape."""
         source = args[0]
         view = function(source.like, *args[1:], **kwargs)
         if np.may_share_memory(view, source.like) or not view.size:
             out = Array(self, view, roots=source.roots)
             return self.add("view", function, args, out, kwargs)
-        if function is np.reshape:
-            return self._reshaped_copy(source, view)
-        return self.add("fresh", function, args, Array(self, view), kwargs)
+        if function is not np.reshape:
+            return self.add("fresh", function, args, Array(self, view), kwargs)
+        out = self.fill(view.shape, None, view.dtype)
+        self.setitem(np.reshape(out, source.shape), Ellipsis, source)
+        return out
 
     def split(self, source: Any, sections: Any, axis: int = 0) -> list[Any]:
         """``np.split`` as slices: views, which are made once where the memory stays."""
@@ -166,30 +169,24 @@ class Recorder:
             start = stop
         return parts
 
-    def _reshaped_copy(self, source: Any, like: np.ndarray[Any, Any]) -> Any:
-        """A reshape that no view can be: the elements are copied into memory of the new shape."""
-        out = self.fill(like.shape, None, like.dtype)
-        view: Any = np.reshape(out, source.shape)
-        self.setitem(view, Ellipsis, source)
-        return out
-
     def getitem(self, source: Array, index: Any) -> Any:
         """``source[index]``."""
-        if _is_looked_up(index):
-            probe = _stand_in(source)[replace_arrays(index, _stand_in)]
-            if not isinstance(probe, np.ndarray):
-                index = (*index, ...) if isinstance(index, tuple) else (index, ...)
-            out = Array(self, np.empty_like(probe))
-            return self.add("fresh", operator.getitem, (source, index), out)
-        view = source.like[index]
-        if not isinstance(view, np.ndarray):
+        looked_up = _is_looked_up(index)
+        like = _stand_in(source) if looked_up else source.like
+        part = like[replace_arrays(index, _stand_in)]
+        if not isinstance(part, np.ndarray):
             index = (*index, ...) if isinstance(index, tuple) else (index, ...)
-        return self._view(operator.getitem, (source, index), {})
+        if not looked_up:
+            return self._view(operator.getitem, (source, index), {})
+        return self.add(
+            "fresh", operator.getitem, (source, index), Array(self, np.empty_like(part))
+        )
 
     def setitem(self, target: Array, index: Any, value: Any) -> None:
         """``target[index] = value``."""
-        if isinstance(value, Array) and value.shares(target) and self._just_written(value):
-            return
+        last = self.calls[-1] if self.calls else None
+        if isinstance(value, Array) and value.shares(target) and getattr(last, "into", 0) is value:
+            return  # ``a[i] += b`` writes into a view, and Python then sets ``a[i]`` to that view
         if _is_looked_up(index):
             self.add("write", operator.setitem, (target, index, value))
             return
@@ -198,11 +195,6 @@ class Recorder:
         safe = same or (type(value) in (int, float) and target.dtype.kind == "f")
         casting = {} if safe else {"casting": "unsafe"}
         self.add("write", np.copyto, (place, value), None, casting)
-
-    def _just_written(self, value: Array) -> bool:
-        """``a[i] += b`` writes into a view, and Python then sets ``a[i]`` to that view: nothing is left to do."""
-        last = self.calls[-1] if self.calls else None
-        return isinstance(last, Call) and last.into is value
 
     def astype(self, source: Array, dtype: np.dtype[Any], copy: bool) -> Any:
         """In another dtype; the Array itself if that changes nothing."""

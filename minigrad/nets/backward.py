@@ -29,6 +29,7 @@ from ..static.backward.grad_ops import plan_of
 from ..static.backward.passes import rename_writers
 from ..static.program import operator as static_operator
 from ..static.program.operator import check_operator, check_slots, op_info, several, slots_of
+from ..static.run.interpreter import outer_reads
 from ..static.run.kernels import refused, run_op
 
 Slots = dict[str, list[str]]
@@ -156,11 +157,7 @@ class NetOp(Operator):
     @property
     def inputs(self) -> Slots:  # type: ignore[override]
         """What the net reads and nobody in it has written before."""
-        written, needed = {EMPTY}, dict[str, None]()
-        for op in operators(self):
-            needed |= {name: None for name in op.input_names if name not in written}
-            written |= set(op.output_names)
-        return {"x": list(needed)}
+        return {"x": outer_reads(operators(self))}
 
     @property
     def outputs(self) -> Slots:  # type: ignore[override]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -106,8 +105,6 @@ class Writer(Identifiers):
         self.op: Any = None
         self.places: dict[Any, Any] = {}  # where an Array is, or what a loop saved
         self.joined: dict[Array, tuple[Array, int]] = {}  # a part → the whole, where it begins
-        used = [a for item in self.schedule.items for a in item.reads()]
-        self.reads = Counter(used + self.schedule.fetched)
         self.members: dict[str, list[Place]] = {"p": [], "s": [], "f": []}
         self.tables: dict[Any, tuple[Place, str]] = {}
         self.failures: list[Any] = []  # what raises, on what, and whose it is
@@ -152,7 +149,7 @@ class Writer(Identifiers):
         return self.places[array]  # type: ignore[no-any-return]
 
     def join(self, items: list[Any]) -> None:
-        """Let values be made in the memory of what they become, where nothing else may lie there."""
+        """Let what is put one behind the other be made where it will stand, so that no copy is left to do."""
         makers, changed = schedule.makers_of(items), schedule.changed_memory(items)
 
         def free(array: Any) -> bool:
@@ -160,31 +157,15 @@ class Writer(Identifiers):
             fits = known and array.is_root and array.like.flags.c_contiguous
             return fits and makers[array].into is None and array not in changed
 
-        for call in reversed([item for item in items if free(getattr(item, "out", None))]):
-            root, first = self.joined.get(call.out, (call.out, 0))
-            for part, begin in self.becoming(call, makers):
-                if not free(part) or part.dtype != call.out.dtype:
-                    continue
-                if self.reads[part] == 1 or root is call.out:  # nothing is written over it
-                    self.joined.setdefault(part, (root, first + begin))
-
-    def becoming(self, call: Call, makers: dict[Array, Call]) -> list[tuple[Array, int]]:
-        """The operands that become a part of a call's result, and where in it they begin.
-
-        What is put one behind the other is made where it will stand, so no copy is left to do.  A
-        function works in place, and so does what adds to a product, on an operand that nobody else
-        reads.
-        """
-        if call.function in (np.concatenate, np.stack):
-            views = [Place("", call.out.like, v) for v in parts_of(call, call.out.like)]
-            pairs = zip(call.args[0], views, strict=True)
-            return [(a, p.offset) for a, p in pairs if p.view.flags.c_contiguous]
-        if not schedule.is_elementwise(call):
-            return []
-        alone = [a for a in call.reads() if self.reads[a] == 1 and a.shape == call.out.shape]
-        if call.function.__name__ not in EXPRESSIONS["loops"]:
-            alone = [a for a in alone if a in makers and makers[a].function in PRODUCTS]
-        return [(a, 0) for a in alone[:1]]
+        for whole in reversed([a for a in makers if free(a)]):
+            call = makers[whole]
+            if call.function in (np.concatenate, np.stack):
+                root, first = self.joined.get(whole, (whole, 0))
+                views = parts_of(call, whole.like)
+                for part, view in zip(call.args[0], views, strict=True):
+                    if free(part) and part.dtype == whole.dtype and view.flags.c_contiguous:
+                        begin = first + Place("", whole.like, view).offset
+                        self.joined.setdefault(part, (root, begin))
 
     def member(self, like: Any, wanted: str = "", section: str = "s") -> Place:
         """A member for an array."""

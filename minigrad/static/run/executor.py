@@ -85,7 +85,7 @@ class Executor:
         root = program.global_block()
         known = there | missing.keys() | fed.keys()
         check_all_fed(program, known, fetch)
-        for name in (*outer_reads(root), *(n for n in fetch if n not in root.written)):
+        for name in (*outer_reads(root.ops), *(n for n in fetch if n not in root.written)):
             if name not in known and name in root.vars and root.vars[name].persistable:
                 raise not_set(name)
         updates = Scope(self.scope)

@@ -116,16 +116,13 @@ class Record:
         self.steps.append(Step(kind, scope.block, number, turn, values))
 
 
-def outer_reads(block: Block) -> dict[str, Operator]:
-    """The names that a block reads before it writes them, each with its first reader."""
-    written = {EMPTY}
-    readers: dict[str, Operator] = {}
-    for op in block.ops:
-        for name in op.input_names:
-            if name not in written:
-                readers.setdefault(name, op)
+def outer_reads(ops: Iterable[Operator]) -> list[str]:
+    """The names that operators read before they write them."""
+    written, read = {EMPTY}, dict[str, None]()
+    for op in ops:
+        read |= {name: None for name in op.input_names if name not in written}
         written.update(op.output_names)
-    return readers
+    return list(read)
 
 
 # -- How cond, while and recurrent run, and their grad ops ---------------------------------
@@ -158,7 +155,7 @@ class Run:
         self._take(HELD * (1 + len(scope.values)), f"what block {block.idx} starts with")
         record = self.record
         if record is not None:
-            record.note("enter", scope, turn, outer_reads(block))
+            record.note("enter", scope, turn, outer_reads(block.ops))
         for k, op in enumerate(block.ops):
             try:
                 HANDLERS.get(op.type, Run.simple)(self, op, scope)
