@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,14 @@ from ..errors import ProgramError, refusal
 from ..grad_names import EMPTY
 from ..primitives.registry import Primitive
 from ..static.program.block import Block
-from ..static.program.operator import Operator, find_info, op_info, rows, unwritten
+from ..static.program.operator import (
+    BRANCHES,
+    Operator,
+    find_info,
+    op_info,
+    rows,
+    unwritten,
+)
 from ..static.program.program import Program
 from ..static.run.kernels import arguments, results, targets
 from .memory import Memory, groups, in_slab, slab_name
@@ -46,25 +54,22 @@ class Names:
         self.values: dict[str, Array] = {}
         self.saved: dict[Array, Array] = {}  # a value of the forward step → its name here
 
-    def find(self, name: str, low: Any) -> Array:
+    def find(self, name: str) -> Array:
         names: Names | None = self
         while names is not None:
             if name in names.values:
                 return names.values[name]
             if names.forward is not None and name in names.forward.values:
-                return names.capture(names.forward.values[name], low)
+                return names.capture(names.forward.values[name])
             names = names.parent
         raise unwritten(name)
 
-    def capture(self, value: Array, low: Any) -> Array:
+    def capture(self, value: Array) -> Array:
         if value.fixed:
             return value
         if value not in self.saved:
-            here: Array = Array(low.recorder, value.like, value.name)
-            if isinstance(value, Values):
-                here = Values(low.recorder, value.name, value.item, value.names, value.filled)
+            here = self.saved[value] = copy(value)
             here.roots = (here, *value.roots)
-            self.saved[value] = here
         return self.saved[value]
 
 
@@ -105,7 +110,7 @@ class Lowering:
         writes = Counter(n for b in program.blocks for op in b.ops for n in op.output_names)
         self.slabs = [names for names in memory.slabs if all(writes[n] == 1 for n in names)]
         self.block(program.global_block(), root)
-        self.schedule.fetched = [self.as_it_is(root.find(n, self)) for n in fetch]
+        self.schedule.fetched = [self.as_it_is(root.find(n)) for n in fetch]
         self.store_all()
         self.schedule.items = self.prepared + self.recorder.calls
 
@@ -117,7 +122,8 @@ class Lowering:
                 continue
             for op in group:
                 self.recorder.op = op
-                HANDLERS.get(op.type, Lowering.simple)(self, op, names)
+                kind = op.type.removesuffix("_grad")
+                HANDLERS.get(kind, Lowering.simple)(self, op, names)
 
     # -- updates of parameters that lie side by side ------------------------------------------
 
@@ -141,7 +147,7 @@ class Lowering:
         slots, gathered = {}, {}
         for slot in first.inputs:
             listed = [n for op in updates for n in op.inputs[slot]]
-            values = [names.find(n, self) for n in listed]
+            values = [names.find(n) for n in listed]
             alike = [(v.shape, v.dtype) for v in values] == [(v.shape, v.dtype) for v in like]
             if len(set(values)) == 1 and values[0].shape == ():
                 slots[slot] = [values[0]]
@@ -205,7 +211,7 @@ class Lowering:
                 f"{op.type} cannot be compiled yet.\n  at {op.source_line}\n  repair: run it with static.Executor()"
             )
         p = info.forward
-        slots = {s: [names.find(n, self) for n in ns] for s, ns in op.inputs.items()}
+        slots = {s: [names.find(n) for n in ns] for s, ns in op.inputs.items()}
         args, attrs = arguments(p, slots, op.attrs, shape_of)
         try:
             values = results(p, self.recorder.kernel(p, args, attrs))
@@ -274,100 +280,70 @@ class Lowering:
     # -- loops and branches -----------------------------------------------------------------
 
     def loop(self, op: Operator, names: Names) -> None:
-        """``while`` and ``recurrent``."""
-        item, attrs = Loop(op, []), op.attrs
-        body = self.program.blocks[attrs["sub_block"]]
-        inner = Names(body, names)
-        starts = [self.in_order(names.find(n, self)) for n in op.inputs["x"]]
-        begins = [self.begin(inner, n, s) for n, s in zip(attrs["carried"], starts, strict=True)]
-        for local, name in rows(op, "steps", "seq"):
-            self.slice(item, inner, local, names.find(name, self))
+        """``while`` and ``recurrent``; their grad ops, whose body reads what the forward body saved."""
+        back = op.type.endswith("_grad")
+        frames: Any = names.find(op.inputs["scopes"][0]) if back else None
+        body = self.program.blocks[op.attrs["sub_block"]]
+        inner = Names(body, names, frames.names if back else None)
+        item = Loop(op, [], frames=frames)
+        given, sliced, handed_on, stacked = (rows(op, *fields) for fields in LOOPS[back])
+        totals = rows(op, "params_grad", "params_local", "params") if back else ()
+        begins = []
+        for local, name in given:
+            start = self.in_order(names.find(name))
+            inner.values[local] = Array(self.recorder, start.like, local, near=[start])
+            begins.append((start, inner.values[local]))
+        for local, name in sliced:
+            self.slice(item, inner, local, names.find(name))
         if op.type == "while":
-            cond = self.program.blocks[attrs["cond_block"]]
+            cond = self.program.blocks[op.attrs["cond_block"]]
             test = Names(cond, inner)
             self.inside(item.test, cond, test)
-            item.go_on = test.find(attrs["cond"], self)
+            item.go_on = test.find(op.attrs["cond"])
         self.inside(item.body, body, inner)
-        with self.recorder.into(item.body):
-            nexts = [self.in_order(inner.values[n]) for n in attrs["next"]]
-        carried = zip(op.outputs["out"], starts, begins, nexts, strict=True)
-        for name, start, begin, value in carried:
-            final = self.result(names, name, (start, value))
-            item.carried.append((start, begin, value, final))
-        for name, local in rows(op, "stacked", "step_out"):
-            self.stack(item, inner.values[local], self.result(names, name))
-        self.frames(names, op, item, inner)
-        self.recorder.calls.append(item)
-
-    def loop_grad(self, op: Operator, names: Names) -> None:
-        """``while_grad`` and ``recurrent_grad``."""
-        frames: Any = names.find(op.inputs["scopes"][0], self)
-        block = self.program.blocks[op.attrs["sub_block"]]
-        inner = Names(block, names, frames.names)
-        item = Loop(op, [], frames=frames)
-        handed_in = []  # the gradients that are handed on: outside, and at the beginning of a step
-        for local, name in rows(op, "next_grad", "out_grad"):
-            start = self.in_order(names.find(name, self))
-            handed_in.append((start, self.begin(inner, local, start)))
-        for local, name in rows(op, "step_out_grad", "stacked_grad"):
-            self.slice(item, inner, local, names.find(name, self))
-        self.inside(item.body, block, inner)
-        handed_back = rows(op, "carried_grad", "x_grad")
-        for (local, name), (start, begin) in zip(handed_back, handed_in, strict=True):
+        for (local, name), (start, begin) in zip(handed_on, begins, strict=True):
             value = self.leaving(item.body, inner, local)
-            final = self.result(names, name, (start, value), start.like)
+            final = self.result(names, name, (start, value), start.like if back else None)
             final.name = local if name == EMPTY else name
             item.carried.append((start, begin, value, final))
-        for name, local, like in rows(op, "params_grad", "params_local", "params"):
+        for name, local, like in totals:
             value = self.leaving(item.body, inner, local)
-            total = self.result(names, name, (value,))
-            item.totals.append((value, total, names.find(like, self)))
-        for name, local in rows(op, "seq_grad", "steps_grad"):
-            self.stack(item, inner.find(local, self), self.result(names, name))
-        self.save(inner, frames, frames.item.saved, item.saved)
+            item.totals.append((value, self.result(names, name, (value,)), names.find(like)))
+        for name, local in stacked:
+            self.stack(item, inner.find(local), self.result(names, name))
+        if back:
+            self.save(inner, frames, frames.item.saved, item.saved)
+        else:
+            self.frames(names, op, item, inner)
         self.recorder.calls.append(item)
 
     def cond(self, op: Operator, names: Names) -> None:
-        """``cond``: two bodies."""
-        item = Branch(op, names.find(op.inputs["pred"][0], self), ([], []), [])
+        """``cond``: two bodies; those of ``cond_grad`` read what the forward bodies saved."""
+        back = op.type == "cond_grad"
+        frames: Any = names.find(op.inputs["scopes"][0]) if back else None
+        pred = names.find(op.inputs["pred"][0])
+        item = Branch(op, pred, ([], []), [], frames=frames, backward=back)
         inners = []
-        for body, attr in zip(item.bodies, ("sub_block", "else_block"), strict=True):
+        for k, (prefix, attr) in enumerate(BRANCHES.items()):
             block = self.program.blocks[op.attrs[attr]]
-            inners.append(Names(block, names))
-            self.inside(body, block, inners[-1])
-        for name, *pair in rows(op, "out", "true_out", "false_out"):
-            self.choice(item, names, name, inners, pair)
-        self.frames(names, op, item, inners)
-        self.recorder.calls.append(item)
-
-    def cond_grad(self, op: Operator, names: Names) -> None:
-        """``cond_grad``: two bodies that read what the forward bodies saved."""
-        frames: Any = names.find(op.inputs["scopes"][0], self)
-        pred = names.find(op.inputs["pred"][0], self)
-        item = Branch(op, pred, ([], []), [], frames=frames, backward=True)
-        inners = []
-        for k, (attr, prefix) in enumerate((("sub_block", "true"), ("else_block", "false"))):
-            block = self.program.blocks[op.attrs[attr]]
-            inner = Names(block, names, frames.names[k])
+            inner = Names(block, names, frames.names[k] if back else None)
             for local, name in rows(op, f"{prefix}_seeds", "out_grad"):
-                inner.values[local] = names.find(name, self)
+                inner.values[local] = names.find(name)
             self.inside(item.bodies[k], block, inner)
             inners.append(inner)
-        for name, *pair in rows(op, "params_grad", "true_params", "false_params"):
+        out, of_branch = ("params_grad", "params") if back else ("out", "out")
+        for name, *pair in rows(op, out, f"true_{of_branch}", f"false_{of_branch}"):
             self.choice(item, names, name, inners, pair)
-        for k in (0, 1):
-            self.save(inners[k], frames, frames.item.saved[k], item.saved[k])
+        for k, inner in enumerate(inners) if back else ():
+            self.save(inner, frames, frames.item.saved[k], item.saved[k])
+        if not back:
+            self.frames(names, op, item, inners)
         self.recorder.calls.append(item)
 
     def inside(self, calls: list[Any], block: Block, names: Names) -> None:
         """Lower a block that belongs to a loop or branch."""
         with self.recorder.into(calls):
             self.block(block, names)
-
-    def begin(self, inner: Names, local: str, start: Array) -> Array:
-        """The Array of a name that a step is given, which may share memory with what the loop starts with."""
-        inner.values[local] = Array(self.recorder, start.like, local, near=[start])
-        return inner.values[local]
 
     def slice(self, item: Loop, inner: Names, local: str, seq: Array) -> None:
         """The Array of what a step reads of a sequence."""
@@ -407,7 +383,7 @@ class Lowering:
     def leaving(self, body: list[Any], inner: Names, name: str) -> Array:
         """What goes out of a body."""
         with self.recorder.into(body):
-            return self.in_order(inner.find(name, self))
+            return self.in_order(inner.find(name))
 
     def choice(
         self, item: Branch, names: Names, name: str, inners: list[Names], pair: Iterable[str]
@@ -426,11 +402,18 @@ class Lowering:
         return self.recorder.add("fresh", np.asarray, (value,), ordered, {"order": "C"})  # type: ignore[no-any-return]
 
 
-#: what lowers control flow
+#: what lowers control flow, and its grad ops
 HANDLERS: dict[str, Any] = {
-    "while": Lowering.loop, "while_grad": Lowering.loop_grad, "cond": Lowering.cond,
-    "recurrent": Lowering.loop, "recurrent_grad": Lowering.loop_grad, "cond_grad": Lowering.cond_grad,
+    "while": Lowering.loop, "recurrent": Lowering.loop, "cond": Lowering.cond,
 }  # fmt: skip
+#: of a loop and of its grad op: what the first step is given, what each step takes a part of, hands on, adds a part to
+LOOPS = (
+    (("carried", "x"), ("steps", "seq"), ("next", "out"), ("stacked", "step_out")),
+    (
+        ("next_grad", "out_grad"), ("step_out_grad", "stacked_grad"),
+        ("carried_grad", "x_grad"), ("seq_grad", "steps_grad"),
+    ),
+)  # fmt: skip
 
 
 def state_written_inside(program: Program) -> set[str]:

@@ -47,20 +47,12 @@ class Place:
     shape = property(lambda self: self.view.shape)
     dtype = property(lambda self: self.view.dtype)
 
-    @property
-    def name(self) -> str:
-        """The name of the member."""
-        return self.ref.rpartition(">")[2]
-
-    @property
-    def first(self) -> str:
-        """Its first element."""
-        return shown(self.element(), [])
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """In elements."""
-        return tuple(s // self.view.itemsize for s in self.view.strides)
+    #: in elements
+    strides = property(lambda self: tuple(s // self.view.itemsize for s in self.view.strides))
+    #: of the member
+    name = property(lambda self: self.ref.rpartition(">")[2])
+    #: the first element
+    first = property(lambda self: shown(self.element(), []))
 
     @property
     def offset(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from .text import Slower, Writer, padded
 COPIED = 1 << 13
 #: calls of NumPy that are worth a call of C; where no array has 1,000 elements, one more
 FEWEST = 3
-CPYTHON = sys.implementation.name == "cpython"
 
 
 class CStep(Step):
@@ -49,7 +47,7 @@ class BuiltC:
         self.writer, self.text, self.names = writer, writer.text(), writer.table
         self.function = load(self.text, step.exact)
         self.fed = [np.empty_like(m.base) for m in writer.members["f"]]
-        self.addresses = (ctypes.c_void_p * len(self.fed))(*map(data_pointer, self.fed))
+        self.addresses = (ctypes.c_void_p * len(self.fed))(*(fed.ctypes.data for fed in self.fed))
         members = writer.members["s"]
         *begins, size = np.cumsum([0, *(padded(m.base) for m in members)]).tolist()
         memory, state = aligned_zeros(max(size, 64), np.uint8), step.memory.arrays[STATE]
@@ -106,11 +104,9 @@ class BuiltC:
         """Show C where a large feed is."""
         if not value.flags.carray:
             value = np.require(value, None, ["C", "A"])
-        at = data_pointer(value)
-        if self.state[0] <= at < self.state[1]:  # a parameter, which changes while it is read
+        if self.state[0] <= value.ctypes.data < self.state[1]:  # it changes while it is read
             value = value.copy()
-            at = data_pointer(value)
-        self.fed[k], self.addresses[k] = value, at
+        self.fed[k], self.addresses[k] = value, value.ctypes.data
 
     def fail(self, number: int) -> None:
         """Raise what NumPy's kernel raises with the values it failed with."""
@@ -127,10 +123,3 @@ class BuiltC:
     def explained(self, error: Exception) -> Exception:
         """C raises nothing by itself."""
         return error
-
-
-def data_pointer(array: Any) -> int:
-    """Where the elements of an array are; ``array.ctypes`` takes ten times as long."""
-    if CPYTHON:  # the first member of ``PyArrayObject`` in numpy/ndarraytypes.h
-        return ctypes.c_void_p.from_address(id(array) + object.__basicsize__).value or 0
-    return int(array.ctypes.data)

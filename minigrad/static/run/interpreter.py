@@ -120,7 +120,9 @@ def outer_reads(ops: Iterable[Operator]) -> list[str]:
     """The names that operators read before they write them."""
     written, read = {EMPTY}, dict[str, None]()
     for op in ops:
-        read |= {name: None for name in op.input_names if name not in written}
+        for name in op.input_names:
+            if name not in written:
+                read[name] = None
         written.update(op.output_names)
     return list(read)
 
@@ -212,33 +214,24 @@ class Run:
 
 
 def run_cond(run: Run, op: Operator, scope: Scope) -> None:
-    """Run the branch that ``pred`` chooses."""
-    prefix, block = _taken(op, scope)
-    inner = Scope(scope, block)
+    """Run the branch that ``pred`` chooses, or the grad block of the one that was taken."""
+    prefix = "true" if np.all(value_of(scope, op.inputs["pred"][0])) else "false"
+    block = op.attrs[BRANCHES[prefix]]
+    if op.type == "cond":
+        made, local_names, inner = op.outputs["out"], f"{prefix}_out", Scope(scope, block)
+        scope.values[op.outputs["scopes"][0]] = inner
+    else:
+        made, local_names = op.outputs["params_grad"], f"{prefix}_params"
+        inner = _grad_scope(run, value_of(scope, op.inputs["scopes"][0]), block)
+    for local, seed in rows(op, f"{prefix}_seeds", "out_grad"):
+        inner.values[local] = value_of(scope, seed)
     run.block(inner)
-    _set(scope, op.outputs["out"], _values(inner, op.attrs[f"{prefix}_out"]))
-    scope.values[op.outputs["scopes"][0]] = inner
+    _set(scope, made, _values(inner, op.attrs[local_names]))
 
 
 def in_order(value: Any) -> Any:
     """What goes from block to block, in C order: the same bits follow, whichever branch or step it comes from."""
     return np.asarray(value, order="C")
-
-
-def run_cond_grad(run: Run, op: Operator, scope: Scope) -> None:
-    """Run the grad block of the branch that was taken."""
-    prefix, block = _taken(op, scope)
-    inner = _grad_scope(run, value_of(scope, op.inputs["scopes"][0]), block)
-    for local, seed in rows(op, f"{prefix}_seeds", "out_grad"):
-        inner.values[local] = value_of(scope, seed)
-    run.block(inner)
-    _set(scope, op.outputs["params_grad"], _values(inner, op.attrs[f"{prefix}_params"]))
-
-
-def _taken(op: Operator, scope: Scope) -> tuple[str, int]:
-    """The branch that ``pred`` chooses: how the names of its attrs begin, and its block."""
-    prefix = "true" if np.all(value_of(scope, op.inputs["pred"][0])) else "false"
-    return prefix, op.attrs[BRANCHES[prefix]]
 
 
 def run_loop(run: Run, op: Operator, scope: Scope) -> None:
@@ -293,14 +286,13 @@ def run_loop_grad(run: Run, op: Operator, scope: Scope) -> None:
     """Run the grad block once per step, last step first: carried gradients are handed on, parameters' are added up."""
     scopes = value_of(scope, op.inputs["scopes"][0])
     grads = _values(scope, op.inputs["out_grad"])
-    stacked = [
-        None if n == EMPTY else value_of(scope, n) for n in op.inputs.get("stacked_grad", ())
-    ]
+    rows_given = rows(op, "step_out_grad", "stacked_grad")
+    stacked = [(local, value_of(scope, name)) for local, name in rows_given]
     inner_scopes: list[Scope] = []
     for t in range(len(scopes) - 1, -1, -1):
         inner = _grad_scope(run, scopes[t], op.attrs["sub_block"])
         _set(inner, op.attrs["next_grad"], grads)
-        _set(inner, op.attrs.get("step_out_grad", ()), [g if g is None else g[t] for g in stacked])
+        inner.values.update({local: gradients[t] for local, gradients in stacked})
         run.block(inner, t)
         grads = _values(inner, op.attrs["carried_grad"])
         inner_scopes.append(inner)
@@ -337,6 +329,6 @@ def _grad_scope(run: Run, forward: Scope, block: int) -> Scope:
 
 #: how control flow is carried out
 HANDLERS: dict[str, Function] = {
-    "cond": run_cond, "cond_grad": run_cond_grad, "while": run_loop, "while_grad": run_loop_grad,
+    "cond": run_cond, "cond_grad": run_cond, "while": run_loop, "while_grad": run_loop_grad,
     "recurrent": run_loop, "recurrent_grad": run_loop_grad,
 }  # fmt: skip
