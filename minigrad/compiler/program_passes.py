@@ -20,7 +20,7 @@ from ..static.program.infer import infer_outputs
 from ..static.program.operator import Operator, backward_op, op_info, rows
 from ..static.program.program import Program
 from ..static.program.transform import drop_unused, needed_ops
-from ..static.program.variable import Variable, plain_variable
+from ..static.program.variable import plain_variable
 
 # -- who writes and who reads a name -------------------------------------------------------
 
@@ -127,20 +127,12 @@ def _leaving(block: Block, op: Operator, inner: list[Block]) -> None:
 def _like_their_forward(block: Block, names: list[str]) -> None:
     """Gradients have the shape of what they are the gradient of."""
     for name in names:
-        var = block.vars.get(name)
-        if var is not None and -1 in var.shape:
-            source = _forward_of(block, name)
-            if source is not None:
+        var, base = block.vars.get(name), name
+        while var is not None and -1 in var.shape and GRAD in base:
+            base = base.rpartition(GRAD)[0]
+            source = block.find_var(base)
+            if source is not None and -1 not in source.shape:
                 var.shape = source.shape
-
-
-def _forward_of(block: Block, name: str) -> Variable | None:
-    while GRAD in name:
-        name = name[: name.rindex(GRAD)]
-        source = block.find_var(name)
-        if source is not None and -1 not in source.shape:
-            return source
-    return None
 
 
 # -- Grad ops become primitives: what ``tanh_grad`` does, as multiplications and a difference

@@ -240,12 +240,8 @@ class Built:
         space: dict[str, Any] = {"np": np}
         self.text, self.lines = writer.executed(writer.module(), self.filename, space)
         self.names = writer.table
-        linecache.cache[self.filename] = (
-            len(self.text),
-            None,
-            self.text.splitlines(True),
-            self.filename,
-        )
+        lines = self.text.splitlines(True)
+        linecache.cache[self.filename] = len(self.text), None, lines, self.filename
         weakref.finalize(self, linecache.cache.pop, self.filename, None)
         held = step.memory.arrays
         arrays = {target: held[name] for target, name in self.names.items() if name in held}

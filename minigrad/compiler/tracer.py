@@ -36,9 +36,14 @@ _VIEWS = {
 _JOINS = {np.concatenate, np.stack}
 
 
+def is_ours(function: Any) -> bool:
+    """Whether a function is one of `minigrad.ops`."""
+    return bool(function.__module__.startswith("minigrad.ops."))
+
+
 def is_users(primitive: Any, args: tuple[Any, ...]) -> bool:
     """Whether a kernel is the user's own, which is called as it is: it may do anything."""
-    return not primitive.kernel.__module__.startswith("minigrad.ops.")
+    return not is_ours(primitive.kernel)
 
 
 class Recorder:
@@ -283,11 +288,10 @@ class _RecordingNumPy:
         return np.asarray(value, dtype)
 
     def array(self, value: Any, dtype: Any = None) -> Any:
-        if isinstance(value, Array):
-            return (
-                self._recorder.copy(value) if dtype in (None, value.dtype) else value.astype(dtype)
-            )
-        return np.array(value, dtype)
+        if not isinstance(value, Array):
+            return np.array(value, dtype)
+        same = dtype in (None, value.dtype)
+        return self._recorder.copy(value) if same else value.astype(dtype)
 
     def zeros(self, shape: Any, dtype: Any = float) -> Any:
         return self._recorder.fill(shape, 0, dtype)
@@ -331,17 +335,6 @@ class Retarget:
 
     def of(self, function: Any) -> Any:
         """A function of ops, retargeted."""
-        retargeted = FunctionType(
-            function.__code__,
-            self._globals_of(function),
-            function.__name__,
-            function.__defaults__,
-            function.__closure__,
-        )
-        retargeted.__kwdefaults__ = function.__kwdefaults__
-        return retargeted
-
-    def _globals_of(self, function: Any) -> dict[str, Any]:
         names = self._globals.get(function.__module__)
         if names is None:
             names = self._globals[function.__module__] = dict(function.__globals__)
@@ -350,11 +343,12 @@ class Retarget:
                     names[name] = self.numpy
                 elif hasattr(value, "primitive"):
                     names[name] = self._primitive(value.primitive)
-                elif isinstance(value, FunctionType) and value.__module__.startswith(
-                    "minigrad.ops."
-                ):
+                elif isinstance(value, FunctionType) and is_ours(value):
                     names[name] = self.of(value)
-        return names
+        own = function.__name__, function.__defaults__, function.__closure__
+        retargeted = FunctionType(function.__code__, names, *own)
+        retargeted.__kwdefaults__ = function.__kwdefaults__
+        return retargeted
 
     def _primitive(self, primitive: Any) -> Callable[..., Any]:
         def apply(*args: Any, **attrs: Any) -> Any:

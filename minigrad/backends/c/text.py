@@ -31,6 +31,7 @@ from ...compiler.schedule import Array, Branch, Call, Loop, arrays_in
 from ...compiler.syntax import Identifiers, clean
 from ...compiler.tracer import Recorder
 from ...errors import ProgramError
+from ...ops.linalg import explicit
 from ...static.program.program import Program
 from ...static.run.limits import STEP_LIMIT
 from ..replay import index_arrays, loop_dtypes
@@ -445,14 +446,11 @@ class Writer(Identifiers):
 
     def einsum(self, call: Call, subscripts: str, *xs: Any) -> None:
         """A sum of products over named axes."""
-        given, arrow, labels = subscripts.replace(" ", "").partition("->")
-        if "." in subscripts:
-            raise Unsayable("its axes are not all named")
-        if not arrow:
-            labels = "".join(sorted(c for c in set(given) - {","} if given.count(c) == 1))
-        order = labels + "".join(sorted(set(given) - {*labels, ","}))
+        places = [self.place(x) for x in xs]
+        terms, labels = explicit(subscripts, [x.view.ndim for x in places])
+        order = labels + "".join(sorted({*"".join(terms)} - {*labels}))
         factors, out = [], self.out(call)
-        for x, said in zip(map(self.place, xs), given.split(","), strict=True):
+        for x, said in zip(places, terms, strict=True):
             own = "".join(c for c in order if c in said)
             # a view, of diagonals, too
             view = np.einsum(f"{said}->{own}", x.view) if said else x.view

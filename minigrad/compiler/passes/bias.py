@@ -46,11 +46,9 @@ class _Folding:
 
     def run(self) -> None:
         for call in list(self.schedule.items):
-            if isinstance(call, Call) and call.function is np.add and call.into is None:
-                layer = self.layer(call)
-                place = None if layer is None else self.joined(*layer[1:])
-                if layer is not None and place is not None:
-                    self.fold(call, *layer, *place)
+            layer = self.layer(call) if isinstance(call, Call) else None
+            if layer and (place := self.joined(*layer[1:])):
+                self.fold(call, *layer, *place)
         self.schedule.items[:0] = self.before
 
     def joined(self, w: Array, b: Array) -> tuple[Array, int] | None:
@@ -68,6 +66,8 @@ class _Folding:
 
     def layer(self, addition: Call) -> tuple[Array, Array, Array] | None:
         """The x, w and b of ``x @ w + b``, if nobody else reads the product."""
+        if addition.function is not np.add or addition.into is not None:
+            return None
         product, b = addition.args
         maker = self.makers.get(product) if isinstance(product, Array) else None
         if maker is None or maker.function is not np.matmul or maker.into is not None:
