@@ -195,8 +195,6 @@ class Writer(Identifiers):
         if call.function is np.transpose and not call.kwargs and all(a is None for a in more):
             return f"{self.value(x)}.T"
         path = "np.dot" if call.function is np.matmul and _is_plain_product(call) else call.path
-        if path.count(".") > 1:  # methods of functions are bound once
-            path = self.once(path, path[3:].replace(".", "_"), path)
         return f"{path}({self.arguments(call, place)})"
 
     def check(self, call: Call) -> list[str]:
@@ -209,12 +207,8 @@ class Writer(Identifiers):
 
     def arguments(self, call: Call, place: Array | None = None) -> str:
         """The arguments of a call; numbers beside arrays become arrays made once."""
-        args, kwargs = [self.operand(call, a) for a in call.args], call.kwargs
-        reduces = call.path.endswith(".reduce") and len(args) == 1
-        if place is not None and reduces and kwargs.keys() <= {"axis", "keepdims"}:
-            args += [self.value(kwargs.get("axis", 0)), "None", self.name(place)]
-            return ", ".join(args + ["True"] * bool(kwargs.get("keepdims")))
-        keywords = [f"{k}={self.value(v)}" for k, v in kwargs.items() if not _is_default(k, v)]
+        args = [self.operand(call, a) for a in call.args]
+        keywords = [f"{k}={self.value(v)}" for k, v in call.kwargs.items() if not _is_default(k, v)]
         if place is not None:
             ufunc = isinstance(call.function, np.ufunc) and call.function not in _BY_NAME
             if (ufunc and not keywords) or call.function is np.dot:
