@@ -250,7 +250,7 @@ class JaxReplay(Replay):
 
     def loop(self, loop: Loop) -> None:
         """JAX's own loops, and with them what each step saves; a grad op goes back over that."""
-        back = loop.op.type.endswith("_grad")
+        back = loop.backward
         frames: Any = loop.frames
         rows, count = self.value(frames) if back else ({}, None)
         starts = self.starts(loop)

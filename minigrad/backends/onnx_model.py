@@ -506,7 +506,7 @@ class Graph(Replay):
         if loop.go_on is not None:
             self.while_loop(loop)
             return
-        back = loop.op.type.endswith("_grad")
+        back = loop.backward
         frames = self.value(loop.frames) if back else []
         steps = range(len(frames) if back else loop.slices[0][0].shape[0])
         state = self.starts(loop)

@@ -109,14 +109,14 @@ class Lowering:
             self.stored[name] = working, None
         writes = Counter(n for b in program.blocks for op in b.ops for n in op.output_names)
         self.slabs = [names for names in memory.slabs if all(writes[n] == 1 for n in names)]
-        self.block(program.global_block(), root)
+        self.block(root)
         self.schedule.fetched = [self.as_it_is(root.find(n)) for n in fetch]
         self.store_all()
         self.schedule.items = self.prepared + self.recorder.calls
 
-    def block(self, block: Block, names: Names) -> None:
+    def block(self, names: Names) -> None:
         """Lower the operators of a block."""
-        for group in groups(block.ops):
+        for group in groups(names.block.ops):
             self.recorder.op = group[0]
             if len(group) > 1 and self.together(group, names):
                 continue
@@ -294,13 +294,17 @@ class Lowering:
             inner.values[local] = Array(self.recorder, start.like, local, near=[start])
             begins.append((start, inner.values[local]))
         for local, name in sliced:
-            self.slice(item, inner, local, names.find(name))
+            seq = names.find(name)
+            like = seq.like
+            if like is not None:
+                like = like[0] if len(like) else np.empty(like.shape[1:], like.dtype)
+            inner.values[local] = Array(self.recorder, like, local, near=[seq])
+            item.slices.append((seq, inner.values[local]))
         if op.type == "while":
-            cond = self.program.blocks[op.attrs["cond_block"]]
-            test = Names(cond, inner)
-            self.inside(item.test, cond, test)
+            test = Names(self.program.blocks[op.attrs["cond_block"]], inner)
+            self.inside(item.test, test)
             item.go_on = test.find(op.attrs["cond"])
-        self.inside(item.body, body, inner)
+        self.inside(item.body, inner)
         for (local, name), (start, begin) in zip(handed_on, begins, strict=True):
             value = self.leaving(item.body, inner, local)
             final = self.result(names, name, (start, value), start.like if back else None)
@@ -310,11 +314,14 @@ class Lowering:
             value = self.leaving(item.body, inner, local)
             item.totals.append((value, self.result(names, name, (value,)), names.find(like)))
         for name, local in stacked:
-            self.stack(item, inner.find(local), self.result(names, name))
+            value, stack = inner.find(local), self.result(names, name)
+            if value.like is not None and stack.like is not None and len(stack.like):
+                stack.like = np.stack([value.like] * len(stack.like))  # they lie in memory alike
+            item.stacked.append((value, stack))
         if back:
             self.save(inner, frames, frames.item.saved, item.saved)
         else:
-            self.frames(names, op, item, inner)
+            names.values[op.outputs["scopes"][0]] = Values(self.recorder, "frames", item, inner)
         self.recorder.calls.append(item)
 
     def cond(self, op: Operator, names: Names) -> None:
@@ -322,42 +329,30 @@ class Lowering:
         back = op.type == "cond_grad"
         frames: Any = names.find(op.inputs["scopes"][0]) if back else None
         pred = names.find(op.inputs["pred"][0])
-        item = Branch(op, pred, ([], []), [], frames=frames, backward=back)
+        item = Branch(op, pred, ([], []), [], frames=frames)
         inners = []
         for k, (prefix, attr) in enumerate(BRANCHES.items()):
             block = self.program.blocks[op.attrs[attr]]
             inner = Names(block, names, frames.names[k] if back else None)
             for local, name in rows(op, f"{prefix}_seeds", "out_grad"):
                 inner.values[local] = names.find(name)
-            self.inside(item.bodies[k], block, inner)
+            self.inside(item.bodies[k], inner)
             inners.append(inner)
         out, of_branch = ("params_grad", "params") if back else ("out", "out")
         for name, *pair in rows(op, out, f"true_{of_branch}", f"false_{of_branch}"):
-            self.choice(item, names, name, inners, pair)
+            sides = zip(item.bodies, inners, pair, strict=True)
+            yes, no = (self.leaving(*side) for side in sides)
+            item.results.append((yes, no, self.result(names, name, (yes, no))))
         for k, inner in enumerate(inners) if back else ():
             self.save(inner, frames, frames.item.saved[k], item.saved[k])
         if not back:
-            self.frames(names, op, item, inners)
+            names.values[op.outputs["scopes"][0]] = Values(self.recorder, "frames", item, inners)
         self.recorder.calls.append(item)
 
-    def inside(self, calls: list[Any], block: Block, names: Names) -> None:
+    def inside(self, calls: list[Any], names: Names) -> None:
         """Lower a block that belongs to a loop or branch."""
         with self.recorder.into(calls):
-            self.block(block, names)
-
-    def slice(self, item: Loop, inner: Names, local: str, seq: Array) -> None:
-        """The Array of what a step reads of a sequence."""
-        like = seq.like
-        if like is not None:
-            like = like[0] if len(like) else np.empty(like.shape[1:], like.dtype)
-        inner.values[local] = Array(self.recorder, like, local, near=[seq])
-        item.slices.append((seq, inner.values[local]))
-
-    def stack(self, item: Loop, value: Array, stack: Array) -> None:
-        """The values of all steps, which lie in memory as those of the steps do."""
-        if value.like is not None and stack.like is not None and len(stack.like):
-            stack.like = np.stack([value.like] * len(stack.like))
-        item.stacked.append((value, stack))
+            self.block(names)
 
     def result(
         self, names: Names, name: str, near: Iterable[Array] = (), like: Any = None
@@ -366,10 +361,6 @@ class Lowering:
         like = self.like(names, name) if like is None else like
         names.values[name] = Array(self.recorder, like, name, near=near)
         return names.values[name]
-
-    def frames(self, names: Names, op: Operator, item: Any, inner: Any) -> None:
-        """The value of the ``scopes`` output: what the steps save for a grad op."""
-        names.values[op.outputs["scopes"][0]] = Values(self.recorder, "frames", item, inner)
 
     def save(self, inner: Names, frames: Values, forward: Any, backward: list[Any]) -> None:
         """Let the forward step save what was captured: its list keeps that memory, too."""
@@ -384,14 +375,6 @@ class Lowering:
         """What goes out of a body."""
         with self.recorder.into(body):
             return self.in_order(inner.find(name))
-
-    def choice(
-        self, item: Branch, names: Names, name: str, inners: list[Names], pair: Iterable[str]
-    ) -> None:
-        """A result of both branches."""
-        sides = zip(item.bodies, inners, pair, strict=True)
-        yes, no = (self.leaving(*side) for side in sides)
-        item.results.append((yes, no, self.result(names, name, (yes, no))))
 
     def in_order(self, value: Array, known: bool = True) -> Array:
         """A value in C order, as what goes from block to block is; ``known`` says that ``like`` tells its order."""

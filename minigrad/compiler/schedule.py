@@ -182,6 +182,8 @@ class Control:
 
     op: Operator
 
+    backward = property(lambda self: self.op.type.endswith("_grad"))
+
     def touches(self) -> list[Array]:
         """All Arrays it names, inside and outside."""
         return arrays_in([getattr(self, each.name) for each in fields(self)])
@@ -219,7 +221,6 @@ class Branch(Control):
     results: list[tuple[Any, Any, Array]]  # value if true, value if false, result
     frames: Values | None = None
     saved: tuple[list[Any], list[Any]] = field(default_factory=lambda: ([], []))
-    backward: bool = False
 
 
 @dataclass(slots=True)

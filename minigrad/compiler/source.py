@@ -244,9 +244,8 @@ class Writer(Identifiers):
 
     def loop(self, item: Loop) -> list[str]:
         """``while``, ``for`` over slices, ``for`` back over what the steps saved."""
-        backward = item.op.type.endswith("_grad")
         stacks = [(stack, self.unique(self.name(stack) + "_steps")) for _, stack in item.stacked]
-        frames = "" if backward or item.frames is None else self.name(item.frames)
+        frames = "" if item.backward or item.frames is None else self.name(item.frames)
         lines = [f"{target} = []" for target in [frames, *(t for _, t in stacks)] if target]
         lines += [f"{self.name(total)} = None" for _, total, _ in item.totals]
         starts, begins, nexts, finals = (
@@ -267,7 +266,7 @@ class Writer(Identifiers):
         if frames:
             body.append(f"{frames}.append(({listed(map(self.name, item.saved))}))")
         body += self.assigned(begins, nexts)
-        lines += [self.header(item, backward), *indented(body)]
+        lines += [self.header(item), *indented(body)]
         if item.go_on is not None:
             over = self.kernel("too_many_steps", too_many_steps)
             lines += ["else:", *indented([f"{over}({STEP_LIMIT})"])]
@@ -276,21 +275,21 @@ class Writer(Identifiers):
             zeros = f"{self.name(total)} = np.zeros_like({self.name(like)})"
             lines += [f"if {self.name(total)} is None:", *indented([zeros])]
         for (value, _), (stack, target) in zip(item.stacked, stacks, strict=True):
-            lines.append(self.stacked(value, stack, target, backward))
+            lines.append(self.stacked(value, stack, target, item.backward))
         return lines
 
-    def header(self, item: Loop, backward: bool) -> str:
+    def header(self, item: Loop) -> str:
         """How a loop begins."""
         if item.go_on is not None:
             return f"for _ in range({STEP_LIMIT + 1}):"
         targets, sources = [], []
-        if backward:
+        if item.backward:
             frames: Any = item.frames
             targets.append(self.unpacked(item.saved, frames.item.saved))
             sources.append(f"reversed({self.value(item.frames)})")
         for seq, local in item.slices:
             targets.append(self.name(local))
-            sources.append(f"{self.name(seq)}[::-1]" if backward else self.name(seq))
+            sources.append(f"{self.name(seq)}[::-1]" if item.backward else self.name(seq))
         if len(targets) == 1:
             return f"for {targets[0]} in {sources[0]}:"
         return f"for {', '.join(targets)} in zip({', '.join(sources)}, strict=True):"

@@ -552,7 +552,7 @@ class Writer(Identifiers):
 
     def loop(self, loop: Loop) -> None:
         """``while`` and ``recurrent``, forwards and back."""
-        back, t = loop.op.type.endswith("_grad"), self.unique("step1")
+        back, t = loop.backward, self.unique("step1")
         begins = []
         for start, begin, _, final in loop.carried:
             begins.append(self.new(begin, self.place(start).view))
