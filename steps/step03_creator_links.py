@@ -16,7 +16,7 @@ import numpy as np
 
 # %% tags=["active-ipynb"]
 # import minigrad as mg
-# from minigrad.course import check
+# from minigrad.course import check, why
 
 # %% [markdown]
 # In step 2 the way back was in *your* head: first `C`, then `B`, then `A`. Lose one of those names

@@ -21,7 +21,7 @@ import numpy as np
 # import gc
 #
 # import minigrad as mg
-# from minigrad.course import check
+# from minigrad.course import check, why
 
 # %% [markdown]
 # The gradients are right. Now look at the memory. Training makes thousands of graphs, a new one for

@@ -19,7 +19,7 @@ import numpy as np
 
 # %% tags=["active-ipynb"]
 # import minigrad as mg
-# from minigrad.course import check
+# from minigrad.course import check, why
 
 # %% [markdown]
 # The engine is complete; what it lacks is comfort. `x * x + y` works, but `2 * x`, `1 - x`, `x / y`

@@ -30,7 +30,7 @@ import numpy as np
 # from types import SimpleNamespace
 #
 # import minigrad as mg
-# from minigrad.course import check
+# from minigrad.course import check, why
 
 # %% tags=["carried"]
 class Scope(dict):

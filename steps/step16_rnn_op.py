@@ -30,7 +30,7 @@ import numpy as np
 
 # %% tags=["active-ipynb"]
 # import minigrad as mg
-# from minigrad.course import check
+# from minigrad.course import check, why
 
 # %% tags=["carried"]
 GRAD = "@GRAD"              # w@GRAD is the name of the gradient of w

@@ -34,7 +34,7 @@ import numpy as np
 # import difflib
 #
 # import minigrad as mg
-# from minigrad.course import check
+# from minigrad.course import check, why
 # from minigrad.course.explore import explore
 
 # %% [markdown]

@@ -28,7 +28,7 @@ from minigrad.primitives.registry import REGISTRY
 from minigrad.static import net
 
 # %% tags=["active-ipynb"]
-# from minigrad.course import check
+# from minigrad.course import check, why
 
 # %% [markdown]
 # ## The model, written down once

@@ -238,3 +238,9 @@ def test_every_step_has_two_or_three_exercises_and_no_checker_is_left_over(name)
         assert len(find_checker(id).hints) == len(hints(id)) == 3
         assert len(mistakes(id)) >= 6
     assert set(registered(step.exercises[0][:-1])) == set(step.exercises)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_that_checks_can_be_asked_why(name):
+    text = "\n".join(cell.source for cell in STEPS[name].cells)
+    assert "import check\n" not in text  # what passes is followed by a question: why(…)
