@@ -558,8 +558,8 @@ COMPILED = [
         ),
         (
             "what an index array takes out is in C order",
-            "out = Array(self, np.empty_like(probe))",
-            "out = Array(self, np.empty(probe.shape, probe.dtype))",
+            "Array(self, np.empty_like(part))",
+            "Array(self, np.empty(part.shape, part.dtype))",
         ),
     ),
 ]

@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from configparser import ConfigParser
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...errors import read_tables
 from .formula import parsed
 from .names import Variables
 
@@ -122,8 +122,10 @@ def _signed(value: Any) -> Any:
 @cache
 def _table() -> dict[str, list[str]]:
     """Stem of a node's name → its inputs, then the formula of the gradient of each."""
-    rows = read_tables(Path(__file__).parent / "torch_nodes.ini")["nodes"]
-    return {k: [c.strip() for c in row.split("|")] for k, row in rows.items()}
+    parser = ConfigParser(delimiters=("=",), interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment]
+    parser.read(Path(__file__).parent / "torch_nodes.ini", encoding="utf-8")
+    return {k: [c.strip() for c in row.split("|")] for k, row in parser["nodes"].items()}
 
 
 def stem(node: Any) -> str:
