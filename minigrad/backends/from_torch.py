@@ -70,15 +70,9 @@ TABLE |= {
     "rsqrt": lambda x: mg.reciprocal(mg.sqrt(x)),
     "exp2": lambda x: mg.exp(x * math.log(2.0)),
     "leaky_relu": lambda x, slope=0.01: mg.leaky_relu(x, float(slope)),
-    "hardtanh": lambda x, low=-1, high=1: mg.where(  # at both bounds it is flat, and clip is not
-        x <= low, float(low), mg.where(x >= high, float(high), x)
-    ),
-    "hardsigmoid": lambda x: TABLE["hardtanh"](x + 3, 0, 6) / 6,
-    "hardswish": lambda x: x * TABLE["hardtanh"](x + 3, 0, 6) / 6,
-    "elu": lambda x, alpha=1, scale=1, input_scale=1: _scaled(
-        mg.where(x > 0, x, mg.elu(_scaled(x, input_scale), float(alpha))), scale
-    ),
-    "celu": lambda x, alpha=1: TABLE["elu"](x, alpha, 1, 1 / alpha),
+    "hardsigmoid": lambda x: hardtanh(x + 3, 0, 6) / 6,
+    "hardswish": lambda x: x * hardtanh(x + 3, 0, 6) / 6,
+    "celu": lambda x, alpha=1: elu(x, alpha, 1, 1 / alpha),
     "softplus": lambda x, beta=1, threshold=20: mg.where(
         x * beta > threshold, x, mg.softplus(x * beta) / beta
     ),
@@ -126,6 +120,18 @@ def var(x, dim=None, unbiased=None, keepdim=False, *, correction=1):
     if unbiased is not None:
         correction = int(unbiased)
     return mg.var(x, _axes(dim), 1 if correction is None else correction, keepdim)
+
+
+@op
+def hardtanh(x, low=-1, high=1):
+    """At both bounds it is flat, and `mg.clip` is not."""
+    return mg.where(x <= low, float(low), mg.where(x >= high, float(high), x))
+
+
+@op
+def elu(x, alpha=1, scale=1, input_scale=1):
+    out = mg.elu(_scaled(x, input_scale), float(alpha))
+    return _scaled(out if input_scale == 1 else mg.where(x > 0, x, out), scale)
 
 
 @op
@@ -339,14 +345,11 @@ def from_torch(function: Any, *examples: Any) -> Program:
     if bad := [x for x in examples if not isinstance(x, torch.Tensor)]:
         what = f"the examples of from_torch are Tensors of PyTorch, not {describe(bad[0])}"
         raise refusal(what, "torch.ones(2, 3), or close over it: lambda x: f(x, 2)", ProgramError)
-    different = dict.fromkeys(
-        map(id, examples)
-    )  # torch.export takes one that comes twice for one input
-    examples = tuple(
-        x if different.pop(id(x), x) is None else x.detach().clone().requires_grad_(x.requires_grad)
-        for x in examples
-    )
-    return _Translation(torch, _exported(torch, function, examples)).program
+    different: list[Any] = []  # torch.export takes one that comes twice for one input
+    for x in examples:
+        known = any(x is each for each in different)
+        different.append(x.detach().clone().requires_grad_(x.requires_grad) if known else x)
+    return _Translation(torch, _exported(torch, function, tuple(different))).program
 
 
 def _exported(torch: Any, function: Any, examples: tuple[Any, ...]) -> Any:
@@ -366,8 +369,7 @@ def _exported(torch: Any, function: Any, examples: tuple[Any, ...]) -> Any:
                     break
                 exported = exported.run_decompositions(table)
         except Exception as error:
-            first = next(filter(None, str(error).splitlines()), type(error).__name__)
-            what = f"torch.export cannot write this function down: {first}"
+            what = f"torch.export cannot write this function down: {_first_line(error)}"
             advice = "model(x) must run; inside it, no .item(), and torch.where in place of an if"
             raise refusal(what, advice, ProgramError) from error
     if own:
@@ -377,6 +379,10 @@ def _exported(torch: Any, function: Any, examples: tuple[Any, ...]) -> Any:
         )
         raise refusal(what, advice, ProgramError)
     return exported
+
+
+def _first_line(error: Exception) -> str:
+    return next(filter(None, str(error).splitlines()), type(error).__name__)
 
 
 @contextlib.contextmanager
@@ -399,9 +405,9 @@ def _own_functions(torch: Any) -> Iterator[dict[str, None]]:
 
 
 def _detach_unrecorded(torch: Any, exported: Any) -> None:
-    """What ``with torch.no_grad()`` computes is detached: torch.export forgets it with the next decomposition."""
-    modules = exported.graph_module
-    for node in [n for m in modules.modules() for n in getattr(m, "graph", modules.graph).nodes]:
+    """Detach what runs under ``torch.no_grad()``: the next decomposition forgets it."""
+    graphs = [m.graph for m in exported.graph_module.modules() if hasattr(m, "graph")]
+    for node in [n for graph in graphs for n in graph.nodes]:
         if str(node.target) == "wrap_with_set_grad_enabled" and node.args[0] is False:
             inner = getattr(node.graph.owning_module, node.args[1].target)
             *_, last = inner.graph.nodes
@@ -529,7 +535,7 @@ class _Translation:
         except NotImplementedError as error:
             self._refuse({node: f" with {error}"})
         except Exception as error:
-            self._refuse({node: f" ({str(error).splitlines()[0]})"})
+            self._refuse({node: f" ({_first_line(error)})"})
         if isinstance(result, np.ndarray):  # only a shape was asked for
             return self.torch.as_tensor(result)
         return self._checked(node, result, node.meta["val"])

@@ -27,7 +27,7 @@ def needs(package: str, what: str) -> None:
 
 
 def step_on(backend: str) -> Any:
-    """The class of what ``static.compile(..., backend=...)`` returns.  Errors: `ProgramError` if there is none here."""
+    """The class of what ``static.compile(..., backend=...)`` returns.  Errors: `ProgramError`."""
     if backend == "c":
         return CStep
     if backend != "jax":

@@ -74,7 +74,7 @@ class Names:
 
 
 class Lowering:
-    """One program of primitives on its way to a ``schedule``; ``fetch`` names the variables it returns.
+    """A program of primitives on its way to a ``schedule``; ``fetch`` names what it returns.
 
     With the ``memory`` of its parameters, updates of those that lie side by side become one.
     """
@@ -280,7 +280,7 @@ class Lowering:
     # -- loops and branches -----------------------------------------------------------------
 
     def loop(self, op: Operator, names: Names) -> None:
-        """``while`` and ``recurrent``; their grad ops, whose body reads what the forward body saved."""
+        """``while`` and ``recurrent``, and their grad ops, which read what the forward body saved."""
         back = op.type.endswith("_grad")
         frames: Any = names.find(op.inputs["scopes"][0]) if back else None
         body = self.program.blocks[op.attrs["sub_block"]]
@@ -389,7 +389,8 @@ class Lowering:
 HANDLERS: dict[str, Any] = {
     "while": Lowering.loop, "recurrent": Lowering.loop, "cond": Lowering.cond,
 }  # fmt: skip
-#: of a loop and of its grad op: what the first step is given, what each step takes a part of, hands on, adds a part to
+#: of a loop and of its grad op: what the first step is given, what each step takes a part of, what it
+#: hands on, what it adds a part to
 LOOPS = (
     (("carried", "x"), ("steps", "seq"), ("next", "out"), ("stacked", "step_out")),
     (

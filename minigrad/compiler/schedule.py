@@ -255,7 +255,7 @@ def arrays_in(value: Any) -> list[Array]:
 
 
 def replace_arrays(value: Any, change: Any) -> Any:
-    """A nested value with every Array ``a`` replaced by ``change(a)``; in items they are replaced as they stand."""
+    """A nested value with every Array ``a`` replaced by ``change(a)``; items are changed in place."""
     if isinstance(value, Array):
         return change(value)
     if isinstance(value, Call | Control):

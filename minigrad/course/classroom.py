@@ -15,13 +15,13 @@ PASSED, NOTHING = "✓", "·"
 def handed_in(
     folder: Path, steps: Sequence[Step], others: Sequence[Step] = ()
 ) -> tuple[dict[str, dict[str, Path]], list[str]]:
-    """Learner → step → notebook, for the notebooks below a folder; and notes about what was not taken.
+    """Learner → step → notebook, for the notebooks below a folder; notes about what was not taken.
 
     A learner is a folder (``anna/step05_many_inputs.ipynb``, however deep; an empty one handed in nothing) or what
     stands before the name of the step (``anna_step05_many_inputs.ipynb``, as learning platforms name downloads).
 
-    Of two notebooks for one place the one that changed last is taken; ``others`` are steps that nobody asked for.
-    Raises CourseError if nothing was handed in.
+    Of two notebooks for one place the one that changed last is taken; ``others`` are further steps,
+    about whose notebooks there is nothing to say.  Raises CourseError if nothing was handed in.
     """
     if not folder.is_dir():
         raise CourseError(f"there is no folder {folder}; name the one that holds their notebooks")
@@ -36,8 +36,9 @@ def handed_in(
         is_notebook = path.suffix.lower() == ".ipynb"
         step = _step(path, [*names, *elsewhere]) if is_notebook else None
         if step is None:
-            what = "which step is it?" if is_notebook else "not a notebook"
-            notes.append(f"{inside}: {what} Not checked; a notebook is named step….ipynb")
+            unknown = "neither its name nor its text says which step it is"
+            what = unknown if is_notebook else "the name of a notebook ends in .ipynb"
+            notes.append(f"{inside}: not checked: {what}")
         if step not in names:
             continue
         before = path.stem.lower().partition(step)[0]  # all of it, where the step is not in it

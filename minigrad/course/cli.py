@@ -90,14 +90,14 @@ def _check_class(folder: Path, words: Sequence[str]) -> int:
                 notebooks[learner, name] = notebook.read(path)
             except CourseError as error:  # one that is broken does not stop the others
                 notes.append(str(error))
-    outcomes, put_back = isolated.run_all([*notebooks.values()], course, files)
+    outcomes, changes = isolated.run_all([*notebooks.values()], course, files)
     verdicts: dict[str, dict[str, str]] = {learner: {} for learner in answers}
     for (learner, name), outcome in zip(notebooks, outcomes, strict=True):
         own = next(step.exercises for step in known if step.name == name)
         verdicts[learner] |= {id: said for id, said in outcome.verdicts.items() if id in own}
         if outcome.failure:
             notes.append(f"{learner}, {name}, {outcome.failure}")
-    notes += put_back
+    notes += changes
     tried = {name for each in answers.values() for name in each}
     exercises = [id for step in known if words or step.name in tried for id in step.exercises]
     print("\n".join(classroom.table(verdicts, exercises)))

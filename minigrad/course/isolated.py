@@ -46,22 +46,23 @@ class Outcome:
 def run_all(
     notebooks: Sequence[Notebook], course: Course, handed_in: Sequence[Path]
 ) -> tuple[list[Outcome], list[str]]:
-    """Execute notebooks, each alone; the outcomes, and notes about files that they changed and we put back.
+    """Execute notebooks, each alone; the outcomes, and notes about files they changed and we put back.
 
     Watched are the package, the steps of the course and what was handed in.
     """
     copy = {place: path.read_bytes() for path, place in sources(course).items()}
     watched = _watched(course)
-    before = {path.resolve(): path.read_bytes() for path in [*watched, *handed_in]}
+    before = {path: _content(path) for path in (p.resolve() for p in [*watched, *handed_in])}
     outcomes = execute.side_by_side(lambda notebook: _run(notebook, copy), notebooks)
     notes = []
     for path in sorted(_watched(course) - watched):
         if path.suffix == ".pyc":  # Python makes it anew
-            _remove(path)
+            with contextlib.suppress(OSError):
+                _remove(path)
         else:
             notes.append(f"{path} appeared while the notebooks ran; remove it, unless it is yours")
     for path, content in before.items():
-        if _content(path) == content:
+        if content is None or _content(path) == content:  # None: it was no file before
             continue
         said = "was changed while the notebooks ran, and is put back"
         try:
@@ -162,14 +163,15 @@ async def _limited(folder: Path) -> str | None:
             if (count := len(_family(temporary, process.pid))) > PROCESSES:
                 return f"stopped with {count} processes; {PROCESSES} are allowed"
             await asyncio.sleep(0.3)
-        return "something ended its examiner" if process.returncode else None
+        code = process.returncode
+        return f"its examiner ended before its time (code {code})" if code else None
     finally:
         _end(lambda: _family(temporary, process.pid))
         await process.wait()
 
 
 def _family(temporary: str, examiner: int) -> set[Any]:
-    """The processes of a notebook: they descend from its examiner, or were given its folder for temporary files."""
+    """The processes of a notebook: they descend from its examiner, or have its folder as TMPDIR."""
     import psutil  # type: ignore[import-untyped]  # ipykernel brings it
 
     found = psutil.process_iter(["environ"])
@@ -201,9 +203,8 @@ def _end(family: Callable[[], set[Any]]) -> None:
 def _execute(folder: Path, seconds: float) -> None:
     """The other side: execute the notebook of a folder, and write what its checks said."""
     with contextlib.suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).prctl(
-            _CHILD_SUBREAPER, 1
-        )  # Linux: orphans become children of this process
+        # on Linux, processes whose parent has ended become children of this one
+        ctypes.CDLL(None).prctl(_CHILD_SUBREAPER, 1)
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 

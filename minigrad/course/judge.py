@@ -72,7 +72,7 @@ def close(what: str, observed: Any, expected: Any) -> None:
 
 def _agree(observed: Any, expected: Any) -> bool:
     with suppress(TypeError, ValueError):
-        if np.asarray(observed).dtype.kind in "USO":  # float("4.0") is a number, and "4.0" is none
+        if np.asarray(observed).dtype.kind in "US":  # a text is no number, though float() reads it
             return False
         numbers = np.asarray(observed, dtype=float)
         if numbers.shape == np.shape(expected):

@@ -46,7 +46,9 @@ _STDLIB = "python_stdlib.zip"
 _KERNEL = "@jupyterlite/pyodide-kernel-extension"
 _EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", _KERNEL)
 #: there when a notebook opens; matplotlib is fetched when a cell asks for it
-_LOADED = str.split("minigrad ipywidgets ipykernel micropip piplite pyodide-kernel sqlite3")
+_LOADED = (
+    "minigrad", "ipywidgets", "ipykernel", "micropip", "piplite", "pyodide-kernel", "sqlite3",
+)  # fmt: skip
 #: the kernel installs these by itself unless they are said to be there; a notebook needs neither
 _NOT_NEEDED = ("jedi", "ssl")
 #: for whom wheels are chosen

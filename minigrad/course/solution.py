@@ -61,7 +61,7 @@ def hints(id: str) -> tuple[str, ...]:
 
 
 def tables(number: int) -> Iterator[tuple[str, list[str], list[tuple[str, str, Any]]]]:
-    """The checkers of a step that are tables: exercise, what it takes, and rows: words, an expression, its value."""
+    """The checkers of a step that are tables: exercise, what it takes, (words, expression, value)."""
     for id, written in _written(number).items():
         if "cases" in written:
             yield id, written["takes"].split(), written["cases"]

@@ -17,10 +17,10 @@ from functools import cached_property
 from pathlib import Path
 
 #: Tags a cell may carry, besides the id of an exercise (``ex-3a``).
-TAGS = str.split("""
-    active-ipynb carried engine exercise folded growth interactive mistake picture-F picture-B raises-exception
-    steps varies
-""")
+TAGS = {
+    "active-ipynb", "carried", "engine", "exercise", "folded", "growth", "interactive", "mistake",
+    "picture-F", "picture-B", "raises-exception", "steps", "varies",
+}  # fmt: skip
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 _MARKER = re.compile(r"# %%(?P<kind> \[markdown\])?(?P<title>[^=\[]*?)(?P<tags>\s+tags=.*)?\s*$")

@@ -65,7 +65,7 @@ def knows_others(owner: str, table: Mapping[str, str]) -> Callable[[C], C]:
     """
 
     def names(self: Any) -> list[str]:
-        return [n for n in object.__dir__(self) if n not in table]
+        return [n for n in object.__dir__(self) if n not in table or hasattr(self, n)]
 
     def decorated(cls: C) -> C:
         for name in table:

@@ -168,10 +168,10 @@ def why_torch(x: Any, output: Any, frame: Any) -> Any:
 
 
 def _frame_of(output: Any, frame: Any) -> Any:
-    """The frame, or that of a caller, whose code assigns the output: a function may have been handed it."""
-    at = frame
+    """The frame, or that of a caller, whose code assigns the output: a function may be handed it."""
+    at = None if output is None else frame
     while at is not None:
-        names = [n for n, v in at.f_locals.items() if v is output and v is not None]
+        names = [n for n, v in at.f_locals.items() if v is output]
         if names and any(map(code_around(at).assigned, names)):
             return at
         at = at.f_back

@@ -81,7 +81,7 @@ class Code(NamedTuple):
         ]
 
     def statements(self) -> list[Statement]:
-        """The statements that may have run: up to the last line, and those of the loops that it is in."""
+        """The statements that may have run: up to the last line, and those of loops around it."""
         end = last = self.last_line or 10**9
         for loop in (*self.walk(ast.For), *self.walk(ast.While)):
             if loop.lineno <= last <= loop.end_lineno:

@@ -326,6 +326,16 @@ def test_the_gradient_of_a_loop_in_a_loop_knows_how_often_each_inner_one_ran():
             np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
+def test_the_rungs_of_a_step_in_c_can_be_looked_at():
+    program = static.Program()
+    with static.program_guard(program):
+        y = (static.data("x", [-1, 100]) * 2.0).sum()
+    shown = partial(static.compile, program, {"x": (30, 100)}, y, backend="c")
+    assert shown(stop_after="specialise").global_block().var("x").shape == (30, 100)
+    assert "for (int" in static.compile(program, {"x": (30, 100)}, y, backend="c").source
+    assert shown(stop_after="source") == shown().source
+
+
 def test_open_sizes_are_compiled_for_each_shape_with_the_same_parameters():
     program = static.Program()
     with static.program_guard(program):

@@ -215,6 +215,8 @@ def test_same_and_close_see_a_difference(observed, expected):
 
 
 def test_close_allows_rounding_and_nothing_else():
+    with pytest.raises(Mismatch):
+        close("it", "4.0", 4.0)
     close("it", [0.1 + 0.2, np.nan], [0.3, np.nan])
     with pytest.raises(Mismatch, match=r"it is 0\.30001, expected 0\.3"):
         close("it", 0.30001, 0.3)

@@ -46,7 +46,7 @@ def test_a_learner_is_a_folder_or_what_stands_before_the_step(course, tmp_path):
     )
     answers, notes = handed_in(folder, steps)
     assert notes == [
-        "anna/notes.ipynb: which step is it? Not checked; a notebook is named step….ipynb"
+        "anna/notes.ipynb: not checked: neither its name nor its text says which step it is"
     ]
     assert {learner: sorted(found) for learner, found in answers.items()} == {
         "anna": ["step90_first"],
@@ -341,7 +341,7 @@ def test_what_is_printed_has_a_limit_and_does_nothing_to_a_terminal(examined):
 def test_a_notebook_that_ends_its_own_examiner_is_said(examined):
     marks, notes, *_ = examined
     assert marks["killer"] == ["·", "·"]
-    assert "  killer, step90_first, something ended its examiner" in notes
+    assert "  killer, step90_first, its examiner ended before its time (code -9)" in notes
 
 
 def test_time_is_limited_by_notebook_and_not_by_cell(course, tmp_path, monkeypatch):

@@ -244,3 +244,13 @@ def test_every_step_has_two_or_three_exercises_and_no_checker_is_left_over(name)
 def test_a_step_that_checks_can_be_asked_why(name):
     text = "\n".join(cell.source for cell in STEPS[name].cells)
     assert "import check\n" not in text  # what passes is followed by a question: why(…)
+
+
+def test_a_walk_whose_rules_are_recorded_is_refused(monkeypatch):
+    cell = find_solution("10e")
+    head, _, rest = cell.source.partition(BEGIN)
+    body, _, after = rest.partition(END)
+    loop = textwrap.indent(textwrap.dedent(body.strip("\n")), "    ")  # behind the with statement
+    monkeypatch.setitem(globals(), "source_of", lambda *_: f"{head.rstrip()}\n{loop}\n{after}")
+    printed = outcome(STEPS["step10_grad_fn"], "10e", solved=True)
+    assert "the grad_fn of a gradient is a node, expected None" in printed

@@ -46,6 +46,8 @@ def test_what_is_ordered_is_drawn_and_judged_and_a_strange_letter_refused(capsys
     picture = puzzle(" ".join(puzzle.answer))
     assert capsys.readouterr().out == "✓ every gradient is right\n"
     assert any("exp_grad" in str(node) for node in picture.graph.nodes.values())
+    puzzle(puzzle.answer + puzzle.answer[-1])  # a line twice changes no gradient
+    assert capsys.readouterr().out == "✗ every gradient is right, and one line does not belong\n"
     puzzle("")
     assert "your turn" in capsys.readouterr().out
     with pytest.raises(ValueError, match="no line 'z'"):

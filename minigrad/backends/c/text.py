@@ -150,7 +150,7 @@ class Writer(Identifiers):
         return self.places[array]  # type: ignore[no-any-return]
 
     def join(self, items: list[Any]) -> None:
-        """Let what is put one behind the other be made where it will stand, so that no copy is left to do."""
+        """Let what is put one behind the other be made where it will stand: no copy is left to do."""
         makers, changed = schedule.makers_of(items), schedule.changed_memory(items)
 
         def free(array: Any) -> bool:

@@ -74,6 +74,13 @@ def exp_square_exp(gradient, Variable, Exp, Square):
         close("the inputs of the functions walked back", inputs, [a * a, a, value])
 
 
+@checker("2c")
+def first_to_fail(first_to_fail):
+    orders = ("CBA", "CAB", "BCA", "BAC", "ABC", "ACB")
+    answers = [first_to_fail(order) for order in orders]
+    same(f"the list of answers for {', '.join(orders)}", answers, [None, "A", "B", "B", "A", "A"])
+
+
 @checker("3c")
 def used_twice(used_twice, Square):
     boxes = used_twice()

@@ -86,7 +86,10 @@ Behind = dict[str, set[str]]  #: name → the sources that its value depends on,
 def _flows(
     block: Block, ops: Ops, wanted: set[str], no_grad: set[str]
 ) -> tuple[list[Flow], dict[int, Behind]]:
-    """For each operator the inputs through which gradients flow to something wanted; of control flow, `connections`."""
+    """For each operator the inputs through which gradients flow to something wanted.
+
+    Also, by the place of an operator that holds blocks, its `connections`.
+    """
     reaching = set(floating(block, wanted - no_grad))
     types = {op.type for op in ops}
     slots_of_type = {t: (*flow_slots(t), has_blocks(t)) for t in types}

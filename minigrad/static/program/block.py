@@ -183,7 +183,7 @@ class Block:
         self.ops.append(op)
         for names in op.outputs.values():
             self.written.update(names)
-        self.program.version += 1
+        self.program.changed()
         return op
 
     def truncate(self, ops: int, variables: int) -> None:

@@ -109,7 +109,7 @@ def op_info(op_type: str) -> OpInfo:
 
 
 def rows(op: Operator, *names: str) -> list[tuple[Any, ...]]:
-    """Slots and attrs side by side, without the rows that begin with `EMPTY`; what the type lacks has no entries."""
+    """Slots and attrs side by side, without rows that begin with `EMPTY`; none of what a type lacks."""
     columns = {**op.attrs, **op.inputs, **op.outputs}
     together = zip(*(columns.get(name, ()) for name in names), strict=True)
     return [row for row in together if row[0] != EMPTY]

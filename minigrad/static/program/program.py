@@ -125,12 +125,9 @@ class Program:
 
     def state(self) -> Any:
         """What `restore` needs: the lengths of what can grow, of the blocks those that are being built."""
-        built = []
-        for index in self._current:  # the first is the root
-            block = self.blocks[index]
-            built.append((block, len(block.ops), len(block.vars)))
+        built = map(self.blocks.__getitem__, self._current)  # the first is the root
         grown = len(self.blocks), len(self.pruned), len(self.backward_calls)
-        return built, grown, self._counts.copy()
+        return [(b, len(b.ops), len(b.vars)) for b in built], grown, self._counts.copy()
 
     def restore(self, state: Any) -> None:
         """Drop what was built since; start values, and Tensors that were lifted, of variables that are gone, too."""

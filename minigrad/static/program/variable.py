@@ -170,6 +170,7 @@ def check_name(name: Any) -> None:
         raise wrong(what)
 
 
+#: nearly every name, told at one look
 _USUAL = re.compile(r"(?!(?:True|False|None)\Z)[A-Za-z_][A-Za-z0-9_.@/-]{0,199}")
 _ODD = re.compile(
     r"[\s(){}\[\],=:\"'#;<>\\]|^-|^(True|False|None|@EMPTY@|\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?j?)$"

@@ -172,7 +172,7 @@ def operators_fit(program: Program) -> None:
     Blocks inside control flow do not write variables of blocks around them, but for what outlives a
     run.
     """
-    fitting = set[Any]()  # operators are alike: slots with so many names, and attrs, of a type
+    fitting = set[Any]()  # forms that fit: a type, its slots, how many names each has, its attrs
     for place in _places(program):
         block, k, op = place
         try:

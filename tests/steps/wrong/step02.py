@@ -51,6 +51,12 @@ class WrongSign(Sin):
         return -np.cos(self.input.data) * gy
 
 
+class InGy(Sin):
+    def backward(self, gy):
+        gy *= np.cos(self.input.data)
+        return gy
+
+
 class WithoutBoxes(Sin):
     def __call__(self, input):
         self.input = input
@@ -140,6 +146,7 @@ WRONG = {
         (OwnSlope, Variable),
         (SlopeAtGy, Variable),
         (WrongSign, Variable),
+        (InGy, Variable),
         (Sin, Variable),
         (WithoutBoxes, Variable),
     ],
@@ -159,6 +166,13 @@ WRONG = {
         (lambda order: None if order == "CBA" else order[0],),
         (lambda order: None if order[0] == "C" else order[0],),
         (who_should_have_come,),
+        (
+            lambda order: (
+                "nothing"
+                if order == "CBA"
+                else {"C": {"A": "A"}.get(order[1])}.get(order[0], order[0])
+            ),
+        ),
     ],
 }
 

@@ -55,6 +55,11 @@ class DivWithoutGy(Div):
         return 1 / x1, -x0 / x1**2
 
 
+class SubInGy(Sub):
+    def backward(self, gy):
+        return gy.copy(), np.negative(gy, out=gy)
+
+
 class DivLowerWithoutGy(Div):
     def backward(self, gy):
         x0, x1 = self.inputs[0].data, self.inputs[1].data
@@ -155,6 +160,7 @@ WRONG = {
     "5a": [
         ((SubLikeAdd, Div), Variable),
         ((SubTurned, Div), Variable),
+        ((SubInGy, Div), Variable),
         ((Sub, DivFirstOnly), Variable),
         ((Sub, DivWithoutSign), Variable),
         ((Sub, DivWithoutGy), Variable),
