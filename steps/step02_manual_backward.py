@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Step 2. Backward by hand
 #
-# **Goal.** Teach each function to pass a gradient back, and walk the chain from right to left, one
+# **Goal.** Teach each function to pass a gradient back, and walk the chain from its end to its beginning, one
 # call at a time.
 #
 # **Time.** 15 minutes

@@ -649,7 +649,7 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 #
 #
 # loss = mean_squared_error(x @ W + b, y)
-# mg.draw(loss, direction="TB")
+# mg.draw(loss)
 
 # %% [markdown]
 # `b` has shape `(1,)` and is added to 100 rows. On the way back 100 gradients become one.
@@ -661,7 +661,7 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # loss.backward(retain_grad=True)
 # print(f"{W.grad.item():.4f} {b.grad.item():.4f}")
 # assert (W.grad.shape, b.grad.shape) == (W.data.shape, b.data.shape)
-# mg.draw(loss, direction="TB")
+# mg.draw(loss)
 
 # %% [markdown]
 # Both are negative: a larger `W` or `b` would make the loss smaller. We step *against* the
