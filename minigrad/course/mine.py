@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import linecache
 import os
@@ -32,10 +33,10 @@ def is_learners(code: CodeType) -> bool:
 
 
 def keep(id: str, code: CodeType) -> None:
-    """Note the functions of the cell that this code belongs to, as the part ``id`` of the engine."""
+    """Note what the cell that this code belongs to defines, as the part ``id`` of the engine."""
     source = "".join(linecache.getlines(code.co_filename))
-    functions = [ast.get_source_segment(source, each) or "" for each in _functions(source)]
-    parts = _parts() | {id: "\n\n\n".join(functions) + "\n"}
+    definitions = [ast.get_source_segment(source, each) or "" for each in _definitions(source)]
+    parts = _parts() | {id: "\n\n\n".join(definitions) + "\n"}
     text = "\n\n".join(f"# %% {each}\n{parts[each]}" for each in sorted(parts, key=_place))
     with replacing(Path(FILE)) as file:
         file.write(f"{_TITLE}\n{text}".encode())
@@ -51,20 +52,36 @@ def use_mine(module: ModuleType | None = None) -> None:
     replaced = []
     for id, source in ({} if OFF in os.environ else _parts()).items():
         cell = find_solution(id)
-        asked = [ast.dump(each) for each in _functions(cell.source if cell else "")]
-        for function in _functions(source):
-            if _definition(namespace.get(function.name)) in asked:
-                tree = ast.Module([function], [])
-                exec(compile(tree, f"{FILE}, {id}", "exec"), namespace)
-                replaced.append(f"{function.name} ({id})")
+        asked = [_dump(each) for each in _functions(cell.source if cell else "")]
+        own = [f.name for f in _functions(source) if _definition(namespace.get(f.name)) in asked]
+        if own:
+            ours = {name: thing for name, thing in namespace.items() if name not in own}
+            exec(compile(source, f"{FILE}, {id}", "exec"), namespace)
+            namespace.update(ours)
+        replaced += [f"{name} ({id})" for name in own]
     print(f"yours: {', '.join(replaced)}" if replaced else "the engine here is ours so far")
 
 
-def _functions(source: str) -> Iterator[ast.FunctionDef]:
-    """The functions at the top of a source."""
+def _definitions(source: str) -> Iterator[ast.stmt]:
+    """What a source defines at its top: functions, and the imports and literals that they may use."""
     for node in ast.parse(re.sub(r"(?m)^[%!].*$", "", source)).body:
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom):
             yield node
+        elif isinstance(node, ast.Assign):
+            with contextlib.suppress(ValueError):
+                ast.literal_eval(node.value)
+                yield node
+
+
+def _functions(source: str) -> list[ast.FunctionDef]:
+    return [each for each in _definitions(source) if isinstance(each, ast.FunctionDef)]
+
+
+def _dump(function: ast.FunctionDef) -> str:
+    """A function as a syntax tree, whatever its docstring says."""
+    documented = ast.get_docstring(function) is not None
+    function.body[:1] = [] if documented else function.body[:1]
+    return ast.dump(function)
 
 
 def _definition(thing: object) -> str:
@@ -72,7 +89,7 @@ def _definition(thing: object) -> str:
     if not isinstance(thing, FunctionType):
         return ""
     try:
-        return "".join(ast.dump(each) for each in _functions(inspect.getsource(thing)))
+        return "".join(map(_dump, _functions(inspect.getsource(thing))))
     except (OSError, SyntaxError):
         return ""
 

@@ -1,6 +1,7 @@
 """The learner's engine: kept when it passes, used where the course's function is the one asked for."""
 
 import linecache
+import textwrap
 import types
 
 import numpy as np
@@ -109,3 +110,31 @@ def test_a_notebook_runs_on_what_is_replaced_in_it(capsys):
     namespace = vars(step("step06_order"))
     exec("from minigrad.course import use_mine\nuse_mine()", namespace)
     assert capsys.readouterr().out == "yours: accumulate (5e)\n"
+
+
+def test_what_the_function_needs_of_its_cell_comes_with_it_and_takes_no_name(capsys):
+    source = """
+    from math import inf as LAST
+    import operator
+
+    FACTOR = -1
+    Variable = "another thing"
+
+    def age(f):
+        return FACTOR * f.generation if f is not None else LAST
+
+    def by_generation(y):
+        return sorted(functions_behind(y), key=age)
+
+    y = square(2)
+    """
+    keep("6e", cell(textwrap.dedent(source)))
+    later = step("step07_lifetime")
+    use_mine(later)
+    assert capsys.readouterr().out == "yours: by_generation (6e)\n"
+    x = later.Variable(np.array(3.0))
+    y = later.square(later.square(x))
+    y.backward()
+    assert x.grad == 108.0
+    assert later.age.__code__.co_filename == "my_engine.py, 6e"
+    assert not hasattr(later, "y")
