@@ -23,15 +23,16 @@ def read(folder: Path, name: str = FILE) -> dict[str, Any]:
     path = folder / name
     known: dict[str, Any] = {"passed": [], "cards": {}, "tests": []}
     try:
-        said = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        for key, value in known.items():
-            if not isinstance(said.get(key, value), type(value)):
+        said = known | json.loads(path.read_text(encoding="utf-8")) if path.exists() else known
+        parts = said["passed"], [*said["cards"].values()], said["tests"]
+        for values, kind in zip(parts, (str, dict, dict), strict=True):
+            if not isinstance(values, list) or not all(isinstance(v, kind) for v in values):
                 raise ValueError("it holds something else")
-    except (OSError, ValueError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CourseError(
             f"this is no progress ({error}); move it away to begin anew", path
         ) from None
-    return known | said
+    return said
 
 
 def write(folder: Path, progress: dict[str, Any]) -> None:

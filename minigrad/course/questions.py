@@ -423,9 +423,8 @@ def recall(folder: Path, last: int, ask: Callable[[str], str] = input) -> int:
 
 def examine(folder: Path, ask: Callable[[str], str] = input) -> int:
     """Twelve questions of twelve kinds; the result is kept. The number of right answers."""
-    chosen = random.sample(kinds(20), 12)
+    state, chosen = progress.read(folder), random.sample(kinds(20), 12)
     answers = [_asked(kind, ask, tell=False) for kind in chosen]
-    state = progress.read(folder)
     state["tests"] += [{"day": f"{datetime.now(UTC):%Y-%m-%d}", "right": sum(answers), "of": 12}]
     progress.write(folder, state)
     print("; ".join(f"{each['day']}: {each['right']} of {each['of']}" for each in state["tests"]))

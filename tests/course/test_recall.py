@@ -142,7 +142,8 @@ def test_where_no_folder_can_be_read_the_start_page_begins_with_step_1(monkeypat
 
 
 def test_a_file_that_is_none_of_ours_is_refused_and_stays(tmp_path):
-    for text in ("{", "[]", json.dumps({"cards": 3})):
+    others = ({"cards": 3}, {"passed": [{}]}, {"cards": {"a_rule": 1}}, {"tests": ["none"]})
+    for text in ("{", "[]", *map(json.dumps, others)):
         (tmp_path / progress.FILE).write_text(text)
         with pytest.raises(CourseError, match="begin anew"):
             progress.read(tmp_path)
