@@ -425,7 +425,7 @@ def by_generation(y):
 # x = Variable(np.array(1.0))
 # y = doubled(x, 50)
 # y.backward()
-# print(x.grad == 2.0 ** 50, len(by_generation(y)))
+# print(x.grad == 2.0 ** 50, len(functions_behind(y)))
 # assert x.grad == 2.0 ** 50
 
 # %% [markdown]
