@@ -246,11 +246,29 @@ def test_a_step_that_checks_can_be_asked_why(name):
     assert "import check\n" not in text  # what passes is followed by a question: why(…)
 
 
-def test_a_walk_whose_rules_are_recorded_is_refused(monkeypatch):
+def unrecorded(body):
+    """The loop of the walk, behind the with statement."""
+    return textwrap.indent(textwrap.dedent(body.strip("\n")), "    ")
+
+
+def recursive(body):
+    """The walk as a function that calls itself."""
+    loop = "while ready:\n            node = ready.pop()"
+    call = body.replace(loop, "def visit(node):").replace("ready.append(", "visit(")
+    return call.rstrip() + "\n        visit(root)"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (unrecorded, "the grad_fn of a gradient is a node, expected None"),
+        (recursive, "the walk through 3000 nodes is a recursion"),
+    ],
+)
+def test_a_walk_that_is_recorded_or_calls_itself_is_refused(change, said, monkeypatch):
     cell = find_solution("10e")
     head, _, rest = cell.source.partition(BEGIN)
     body, _, after = rest.partition(END)
-    loop = textwrap.indent(textwrap.dedent(body.strip("\n")), "    ")  # behind the with statement
-    monkeypatch.setitem(globals(), "source_of", lambda *_: f"{head.rstrip()}\n{loop}\n{after}")
-    printed = outcome(STEPS["step10_grad_fn"], "10e", solved=True)
-    assert "the grad_fn of a gradient is a node, expected None" in printed
+    changed = f"{head.rstrip()}\n{change(body)}\n{after}"
+    monkeypatch.setitem(globals(), "source_of", lambda *_: changed)
+    assert said in outcome(STEPS["step10_grad_fn"], "10e", solved=True)

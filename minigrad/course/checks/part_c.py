@@ -42,6 +42,13 @@ def walk(walk, Tensor, Node):
     nodes = {node for node, _ in called}
     same("the number of calls for 10 doublings of a leaf", len(called), len(nodes))
     same("the gradient of 10 doublings", float(a.grad.data), 1024.0)
+    y, a.grad = a, None
+    for _ in range(3000):
+        y = y + 1.0
+    try:
+        y.backward()
+    except RecursionError:
+        raise Wrong(RECURSION.format(what="through 3000 nodes", per="node")) from None
     a.grad = None
 
     class Second(Node):  # type: ignore[misc, valid-type]
