@@ -259,12 +259,13 @@ def run_adding(run_adding, Scope, Operator, NetOp, build_grad_op, backward):
 
 @checker("16e")
 def steps_back(steps_back, RnnOp, NetOp, Operator, Scope, backward):
-    ops = ("decayed = mul(x=h_pre, y=W)", "sum = add(x=decayed, y=x)", "h = tanh(x=sum)")
-    net = NetOp(operators(Operator, *ops), "step")
+    product = "decayed = mul(x=h_pre, y=W)"
+    sums = "sum = add(x=decayed, y=x)", "shifted = add(x=sum, y=b)"
+    net = NetOp(operators(Operator, product, *sums, "h = tanh(x=shifted)"), "step")
     for xs, states_grad, last in rows("16e"):
-        scope = Scope(W=0.7, h0=0.2, xs=np.array(xs))
+        scope = Scope(W=0.7, b=-0.1, h0=0.2, xs=np.array(xs))
         RnnOp(net, "xs", "h0", "hs", "hT").run(scope)
-        steps, totals = list(scope["hs@SCOPES"]), {"W": np.zeros(())}
+        steps, totals = list(scope["hs@SCOPES"]), {"W": np.zeros(()), "b": np.zeros(())}
         answer = steps_back(backward(net), steps, list(states_grad), last, totals)
         three = isinstance(answer, tuple | list) and len(answer) == 3
         wanted = "elements' gradients, state's gradient, totals"
@@ -280,5 +281,6 @@ def steps_back(steps_back, RnnOp, NetOp, Operator, Scope, backward):
         close(f"the gradient of the first state {words}", answer[1], back)
         is_dict = isinstance(answer[2], dict)
         require(is_dict, "the third result", answer[2], "totals, a dictionary")
-        close(f"the sum for W {words}", answer[2].get("W"), total)
+        for name, wanted_sum in (("W", total), ("b", sum(elements))):
+            close(f"the sum for {name} {words}", answer[2].get(name), wanted_sum)
         close(f"the list of gradients of the elements {words}", list(answer[0]), elements)

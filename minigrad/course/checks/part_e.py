@@ -114,7 +114,7 @@ def run_steps_grad(run_steps_grad, run, append_backward, power, hold, Program):
         blocks = {key: program.create_block(parent=0) for key in bodies}
         for key, body in bodies.items():
             for name in state:
-                blocks[key].create_var(name, stop_gradient=name != "s")
+                blocks[key].create_var(name, stop_gradient=name not in "st")
             for type_, *reads, out in body:
                 blocks[key].append_op(type_, *reads, out=out)
         return hold(main, type, "more" if type == "while" else "any", state, **blocks)
@@ -122,9 +122,10 @@ def run_steps_grad(run_steps_grad, run, append_backward, power, hold, Program):
     for words, name, feed, expected in rows("19e"):
         y = power() if name == "power" else held(**rows("19e", name))
         append_backward(y)
+        feed = {each: np.array(value) for each, value in feed.items()}
         scope = run(y.block.program, {"zero": 0, **feed})
         gradients = [scope.get(f"{each}@GRAD") for each in "xw"]
-        gradients = [None if each is None else float(each) for each in gradients]
+        gradients = [None if g is None else np.array(g, float).tolist() for g in gradients]
         same(f"the list of gradients of {words} for x and w", gradients, expected)
 
 
