@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 os.environ.setdefault("MPLBACKEND", "agg")  # no window, whatever the machine offers
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a worker per core: more threads only wait
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
