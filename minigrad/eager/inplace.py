@@ -85,7 +85,7 @@ def _two_graphs(tensor: Any) -> Exception:
     what = "has views" if memory_of(tensor._data) is tensor._data else "is a view of another Tensor"
     shown = f"{describe(tensor)}{named(tensor)} {what}"
     shown += ": an in-place change would change both, and only one of their graphs."
-    advice = f"{OUT_OF_PLACE}, index on the left (y[0] = y[0] * 2), or change a clone()"
+    advice = f"{OUT_OF_PLACE}, index on the left (y[:2] = y[:2].clone() * 2), or change a clone()"
     return refusal(shown, advice, GradError)
 
 
@@ -97,7 +97,7 @@ def augment(tensor: Any, function: Any, other: Any) -> Any:
     operands = [other] if hasattr(other, "_node") else []
     is_view = memory_of(tensor._data) is not tensor._data
     if is_view and _is_shared(tensor, operands, 0) and _is_put_back():
-        return function(tensor, other)
+        return function(tensor.clone(), other)  # its graph may save what is overwritten
     return change(tensor, function, other)
 
 

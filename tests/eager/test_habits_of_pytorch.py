@@ -414,6 +414,19 @@ def test_augmented_assignment_of_parts():
     assert x.grad.tolist() == [1.0, 1.0, 0.0]
 
 
+def test_augmented_assignment_of_a_part_whose_gradient_needs_the_old_values():
+    x, w = leaf([2.0, 3.0, 4.0]), leaf(5.0)
+    y = x * 1
+    y[:2] *= w
+    y[1:] **= 2
+    y[:1] = y[:1].clone() * y[:1].clone()
+    assert y.tolist() == [100.0, 225.0, 16.0]
+    y.sum().backward()
+    assert (x.grad.tolist(), w.grad.item()) == ([100.0, 150.0, 8.0], 130.0)
+    with pytest.raises(RuntimeError, match=r"y\[:2\] = y\[:2\]\.clone\(\) \* 2"):
+        y[1:] = y[1:] * w
+
+
 def test_an_operand_that_is_a_view_shows_its_new_values_and_its_old_graph_is_refused():
     x = leaf([1.0, 2.0, 3.0])
     y = x * 1
