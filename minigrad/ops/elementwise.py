@@ -341,8 +341,7 @@ def pow_slope(x, y):
         if not y:
             return np.zeros(np.shape(x), x.dtype)
         return 2 * x if y == 2 else y * x ** (y - 1)
-    constant = np.equal(y, 0)
-    return np.multiply(y, x ** np.where(constant, 1, np.subtract(y, 1)))
+    return np.multiply(y, x ** np.where(np.equal(y, 0), 0, np.subtract(y, 1)))
 
 
 pow_slope.grad(
@@ -364,9 +363,9 @@ def pow_log(x, y, *, n=1):
     out = _base(x) ** y
     if not n:
         return out
-    zero = np.equal(x, 0)
-    log = np.log(np.where(zero, 1, x).astype(out.dtype))  # 0 there: the limit, for y > 0
-    return np.where(zero & np.less(y, 0), -np.inf, np.where(zero, 0, out * log**n))
+    limit = np.equal(x, 0) & np.greater_equal(y, 0)
+    log = np.log(np.where(limit, 1, x).astype(out.dtype))  # 0 there
+    return out * log**n
 
 
 pow_log.grad(

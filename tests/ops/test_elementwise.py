@@ -43,6 +43,26 @@ def test_a_power_without_a_logarithm_is_the_power_also_at_zero():
     same(pow_log(x, y, n=0), np.array([1.0, 0.0, 8.0]))
 
 
+@pytest.mark.parametrize("x", [np.inf, -np.inf, np.nan, 0.0, 2.0])
+def test_what_has_the_power_zero_is_constant_whatever_it_is(x):
+    for zero in 0.0, mg.tensor([0.0]), mg.tensor([0, 0]):
+        base = leaf([x])
+        (base**zero).sum().backward()
+        assert base.grad.tolist() == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "slopes"),
+    [(0.0, np.nan, [np.nan, np.nan]), (0.0, -1.0, [-np.inf, np.inf]), (-0.0, -1.0, [np.inf, -np.inf])],
+)
+def test_a_power_of_zero_hides_no_nan_and_has_slopes_of_the_right_sign(x, y, slopes):
+    exponent = leaf(y)
+    with np.errstate(divide="ignore"):
+        (first,) = mg.grad(x**exponent, exponent, create_graph=True)
+        (second,) = mg.grad(first, exponent)
+    np.testing.assert_equal([first.item(), second.item()], slopes)
+
+
 def test_elu_may_end_at_zero():
     same(mg.elu(np.array([-1.0, 2.0]), alpha=0.0), np.array([0.0, 2.0]))
 
