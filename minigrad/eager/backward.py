@@ -103,7 +103,7 @@ def grad(
             what = f"input {k}{named(tensor)} of grad() was not used to compute the outputs"
             advice = "allow_unused=True returns None for it, materialize_grads=True zeros"
             raise refusal(what, advice, GradError)
-        grads.append(g if g is None or isinstance(g, Tensor) else wrap(fitted(tensor, g, False)))
+        grads.append(g if g is None or isinstance(g, Tensor) else wrap(g))
     return tuple(grads)
 
 
@@ -130,11 +130,12 @@ def _walk(
         walk = Walk(order, targets, create, write)
         with enable_grad() if create else nullcontext():
             walk.run(roots)
-        captured = [walk.captured.get(place) for place in targets or ()]
-        if inputs is not None:
-            pairs = zip(inputs, captured, strict=True)
-            walk.leaves = [(t, g) for t, g in pairs if g is not None]
-        walk.finish(retain)
+            captured = [walk.captured.get(place) for place in targets or ()]
+            if inputs is not None:
+                pairs = [*zip(inputs, captured, strict=True)]
+                captured = [g if g is None else fitted(t, g, create) for t, g in pairs]
+                walk.leaves = [(t, g) for t, g in pairs if g is not None]
+            walk.finish(retain)
         return captured
 
 
@@ -460,7 +461,7 @@ def accumulated(tensor: Tensor, g: Any, own: bool, create: bool) -> Any:
     old = tensor.grad
     if create or isinstance(g, Tensor):
         g = g if isinstance(g, Tensor) else wrap(np.array(g))
-        fitted(tensor, g._data, False)
+        g = fitted(tensor, g, True)
         if old is not None:
             return old + g
         return g * 1.0 if g._node.__class__ is AccumulateGrad else wrap(np.array(g._data), g._node)
@@ -482,5 +483,5 @@ def fitted(tensor: Tensor, g: Any, own: bool) -> Any:
         if g.dtype.kind == "c":
             what = f"a complex gradient arrived at the real {describe(tensor)}{named(tensor)}"
             raise DTypeError(f"{what}; minigrad differentiates real functions only")
-        return np.array(g, data.dtype)
+        return g.astype(data.dtype) if isinstance(g, Tensor) else np.array(g, data.dtype)
     return g if own else np.array(g)

@@ -279,6 +279,20 @@ def test_gradients_with_a_graph_have_memory_of_their_own():
     assert float(x.grad) == 24.0
 
 
+@pytest.mark.parametrize("mode", [mg.enable_grad, mg.no_grad])
+def test_gradients_with_a_graph_have_the_dtype_of_their_values(mode):
+    x = mg.tensor([2.0, 3.0], dtype="float32", requires_grad=True)
+    y = (x**3 * np.array([1.0, 10.0])).sum()
+    with mode():
+        (g,) = mg.grad(y, x, create_graph=True)
+        for _ in range(2):
+            y.backward(create_graph=True)
+    assert (g.dtype, x.grad.dtype) == (np.float32, np.float32)
+    for found, times in (g, 1), (x.grad, 2):
+        (second,) = mg.grad(found.sum(), x)
+        assert (second.dtype, second.tolist()) == (np.float32, [times * 12.0, times * 180.0])
+
+
 def test_a_constant_array_that_becomes_a_number_leaves_the_order_in_memory():
     """Two gradients of one value, added, lie row by row; as a number they let a sum go column by column."""
     prog = mg.static.Program()
