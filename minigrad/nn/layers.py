@@ -241,6 +241,7 @@ class Dropout(Module):
             first = np.array(seed.integers(2**62))
             seed = program.add_persistable(program.unique_name("seed"), first, trainable=False)
             _descend(program.current_block(), seed, {"grad": -1, "learning_rate": 1})
+            seed = ops.assign(seed)  # of this step of a loop
         return ops.dropout(x, p=self.p, seed=seed, training=self.training)
 
 

@@ -253,6 +253,20 @@ def test_a_program_draws_a_new_mask_for_every_run_and_uses_it_backwards():
     assert set(second) == {0.0, 2.0}
 
 
+@pytest.mark.parametrize("run", [static.Executor().run, static.compile])
+def test_dropout_in_a_loop_uses_the_mask_of_each_step_backwards(run):
+    prog, layer = static.Program(), nn.Dropout(0.5, seed=1)
+    with static.program_guard(prog):
+        w = static.parameter("w", np.ones(50))
+        x = np.ones((4, 50))
+        (out,), _ = static.static_rnn(lambda x, s: ([layer(w * x)], [s]), [x], [0.0])
+        ((_, slope),) = static.append_backward(out.sum())
+    results = run(prog, None, [out, slope])
+    out, slope = results() if callable(results) else results
+    assert (out[0] != out[1]).any()
+    np.testing.assert_array_equal(out.sum(axis=0), slope)
+
+
 def test_embedding_gives_rows_and_adds_up_gradients_of_repeated_words():
     layer = nn.Embedding(4, 2)
     layer([[1, 1], [3, 1]]).sum().backward()

@@ -373,6 +373,78 @@ def test_a_wanted_name_that_holds_two_values_is_an_error():
             static.append_backward(loss, parameter_list=["w"])
 
 
+def test_a_carried_value_that_a_step_overwrites_is_there_before_the_step():
+    program = static.Program()
+    with static.program_guard(program):
+        w = static.parameter("w", [0.5, 0.7])
+
+        def step(x, s):
+            squared = s * s
+            program.current_block().append_op("exp", {"x": s}, {"out": s})
+            return [], [squared + s * x]
+
+        _, (last,) = static.static_rnn(step, [static.data("x", [2, 2])], [w])
+        with pytest.raises(ProgramError, match="needs the value that 'w@step_0' had at"):
+            static.append_backward(last.sum())
+
+
+def writing(build):
+    """The loss that ``build`` makes; it is given two parameters and a branch that writes the first one."""
+    program = static.Program()
+    with static.program_guard(program):
+        w, v = static.parameter("w", [0.5, 0.7]), static.parameter("v", [2.0, 3.0])
+
+        def branch():
+            program.current_block().append_op("assign", {"x": v}, {"out": w})
+            return v * 1.0
+
+        loss = build(w, v, lambda: static.cond(v.sum() > 0, branch, lambda: v * 2.0)).sum()
+        return loss, str(program)
+
+
+@pytest.mark.parametrize(
+    ("build", "said"),
+    [
+        (lambda w, v, write: w * v + write(), "mul_grad needs the value that 'w' had at #0 mul"),
+        (lambda w, v, write: write() + w * 3.0, "mul reads 'w', which cond writes in a block"),
+        (
+            lambda w, v, write: static.while_loop(
+                lambda i, s: i < 2, lambda i, s: (i + 1, s + w + write()), [0, v]
+            )[1],
+            "while reads 'w', which while writes in a block",
+        ),
+    ],
+)
+def test_what_a_block_writes_is_overwritten_for_those_around_it(build, said):
+    loss, before = writing(build)
+    with pytest.raises(ProgramError, match=said) as caught:
+        static.append_backward(loss)
+    assert "repair: carry the value as a loop variable" in str(caught.value)
+    assert str(loss.program) == before
+
+
+def test_a_value_that_a_block_overwrites_later_has_its_gradient():
+    loss, _ = writing(lambda w, v, write: (w + 1.0) * 3.0 + write())
+    static.append_backward(loss)
+    gradients = static.Executor().run(loss.program, fetch_list=["w@GRAD", "v@GRAD"])
+    np.testing.assert_array_equal(gradients, [[3.0, 3.0], [1.0, 1.0]])
+
+
+def test_a_state_that_every_step_moves_is_not_there_for_the_grad_block():
+    program = static.Program()
+    with static.program_guard(program):
+        w = static.parameter("w", 3.0)
+        count = program.add_persistable("count", 0.0, trainable=False)
+
+        def body(i, s):
+            program.current_block().append_op("increment", {"x": count}, {"out": count})
+            return i + 1, s + w * count
+
+        s = static.while_loop(lambda i, s: i < 3, body, [0, w])[1]
+        with pytest.raises(ProgramError, match="needs the value that 'count' had"):
+            static.append_backward(s)
+
+
 def test_an_update_between_two_backward_parts_is_an_error():
     program = static.Program()
     with static.program_guard(program):

@@ -19,6 +19,7 @@ from ...primitives.arguments import ByName
 from ..program.block import Block
 from ..program.operator import CONTROL, Operator, Ops, backward_op
 from ..program.variable import plain_variable
+from ..run.interpreter import outer_reads
 
 #: where a gradient is written: the operator, one of its lists of names, the place in it
 Writer = tuple[Operator, list[str], int]
@@ -137,14 +138,16 @@ def check_overwritten(block: Block, ops: Ops) -> None:
             continue
         for name in op.reads or ():
             k = last.get(name, -1)
-            if k > at or (k == at and name in source.input_names):
+            if k == at and source.sub_blocks:
+                continue  # the grad blocks were looked at
+            later = k >= 0 and block.idx and block.var(name).persistable  # by the next step
+            if later or k > at or (k == at and name in source.input_names):
                 writer = block.ops[k]
-                what = (
+                raise ProgramError(
                     f"{op.type} needs the value that {name!r} had at #{at} {source.type}, but #{k} "
+                    f"{writer.type} overwrites it.\n  read at {source.source_line}\n"
+                    f"  overwritten at {writer.source_line}\n  repair: {repair(writer)}"
                 )
-                what += f"{writer.type} overwrites it.\n  read at {source.source_line}\n"
-                what += f"  overwritten at {writer.source_line}\n  repair: {repair(writer)}"
-                raise ProgramError(what)
 
 
 def repair(writer: Operator) -> str:
@@ -152,17 +155,30 @@ def repair(writer: Operator) -> str:
     if writer.role == "optimize":
         how = "pairs = static.append_backward(loss), then optimizer.apply_gradients(pairs)"
         return f"append all backward parts before the first update: {how}"
+    if writer.sub_blocks:
+        return "carry the value as a loop variable, or return it from the branch"
     return f"give the result of {writer.type} a name of its own"
 
 
 def _overwritten(block: Block) -> dict[str, int]:
     """The names that hold several values in a block, with the operator that wrote the last one."""
-    written = outputs_of(block.ops)
+    writes = list[tuple[str, int]]()
+    for k, op in enumerate(block.ops):
+        writes += ((n, k) for n in (*op.output_names, *states(block, op)))
+    written = [n for n, _ in writes]
     once = {n for n, v in block.vars.items() if not (v.is_data or v.persistable)}
+    once.difference_update(outer_reads(block.ops))  # what a loop hands in is there before
     repeated = written_twice(written).union(set(written) - once) - {EMPTY}
-    if not repeated:
-        return {}
-    return {n: k for k, op in enumerate(block.ops) for n in op.output_names if n in repeated}
+    return {n: k for n, k in writes if n in repeated}
+
+
+def states(block: Block, op: Operator) -> Iterator[str]:
+    """What outlives a run and is written in the blocks that an operator holds."""
+    for index in op.sub_blocks.values() if op.type in CONTROL else ():
+        inner = block.program.blocks[index]
+        for each in inner.ops:
+            yield from (n for n in each.output_names if n != EMPTY and n not in inner.vars)
+            yield from states(inner, each)
 
 
 # -- Backward operators on their way into a block: casts where dtypes are mixed, variables, clips, callbacks
