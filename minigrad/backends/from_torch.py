@@ -313,11 +313,7 @@ def _native_batch_norm_legit_no_training(x, weight, bias, mean, var, momentum, e
     return mg.batch_norm(x, weight, bias, mean, var, eps=eps), None, None
 
 
-_RANDOM = {
-    "rand", "randn", "rand_like", "randn_like", "randint", "randperm", "bernoulli", "normal", "uniform",
-}  # fmt: skip
-
-
+_FEED_IT = ": what is random comes in as an input"
 _UNKNOWN = object()  # what an operation without a counterpart gives
 
 
@@ -452,6 +448,10 @@ def _calls(graph: Any) -> list[Any]:
     return [n for n in graph.nodes if n.op == "call_function" and n.target is not operator.getitem]
 
 
+def _is_random(node: Any) -> bool:
+    return "nondeterministic_seeded" in {tag.name for tag in getattr(node.target, "tags", ())}
+
+
 def _name(node: Any) -> str:
     """``addmm`` for ``aten.addmm.default``."""
     schema = getattr(node.target, "_schema", None)
@@ -523,11 +523,11 @@ class _Translation:
         if node.target is operator.getitem:
             return _UNKNOWN if lost else args[0][args[1]]
         constant = not lost and not any(isinstance(v, Variable) for v in inputs)
-        if constant and name not in _RANDOM:  # torch computes it, once
+        if constant and not _is_random(node):  # torch computes it, once
             with self.torch.no_grad(), _quiet():
                 return node.target(*args, **kwargs)
         if name not in TABLE:
-            self.unknown[node] = ""
+            self.unknown[node] = _FEED_IT if _is_random(node) else ""
         if lost or name not in TABLE:
             return _UNKNOWN
         try:
@@ -589,5 +589,6 @@ def _users_line(node: Any) -> str:
     """The last line of the trace that is neither torch's nor ours: none in functions outside of a module."""
     home = sys.modules["torch"].__path__[0]
     lines = re.findall(r'File "(.*)", line (\d+).*\n\s*(.*)', node.meta.get("stack_trace") or "")
-    own = [line for line in lines if home not in line[0] and line[0] != __file__]
+    others = (home, __file__, "<eval_with_key>")
+    own = [line for line in lines if not line[0].startswith(others)]
     return ", at {}:{}: {}".format(Path(own[-1][0]).name, *own[-1][1:]) if own else ""

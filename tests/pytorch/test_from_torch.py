@@ -220,6 +220,25 @@ def test_all_operations_without_a_counterpart_are_named_at_once():
     assert "u, s, v = torch.linalg.svd(x)" in text and "repair" in text
 
 
+@pytest.mark.parametrize(
+    "noise",
+    [
+        lambda: torch.empty(3).exponential_(),
+        lambda: torch.multinomial(torch.ones(3), 3),
+        lambda: torch.poisson(torch.ones(3)),
+        lambda: torch.randint_like(torch.ones(3), 4),
+        lambda: torch.zeros(3).cauchy_(),
+        lambda: torch.distributions.Gamma(1.0, 1.0).sample((3,)),
+        lambda: F.dropout(torch.ones(3), 0.5),
+    ],
+)
+def test_random_numbers_are_refused_though_they_depend_on_no_input(noise):
+    with pytest.raises(ProgramError, match="no counterpart") as error:
+        static.from_torch(lambda x: x * noise(), torch.ones(3))
+    assert "eval_with_key" not in str(error.value)
+    assert "comes in as an input" in str(error.value) or "model.eval()" in str(error.value)
+
+
 def test_options_without_a_counterpart_are_named():
     with pytest.raises(ProgramError, match="ceil_mode"):
         static.from_torch(nn.MaxPool2d(2, ceil_mode=True), torch.ones(1, 1, 5, 5))
