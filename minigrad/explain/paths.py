@@ -330,7 +330,8 @@ def trouble(steps: list[Flow], counts: Mapping[Any, int], place: Any, total: Any
         faded = next((s for s in on_path if 0 < s.gave < SHRUNK * largest), last[-1])
         text = f"it vanishes: {size:.1e}, where others are {largest:.1e}; too small from"
         weakest = min(on_path, key=lambda s: s.gave / s.came if s.came and s.gave else 1.0)
-        return f"{text} {_where(faded)} on", advice(weakest.node) or TABLES["ways"]["vanishes"]
+        flat = weakest.gave < _SINGLE * weakest.came and advice(weakest.node, ["zero"])
+        return f"{text} {_where(faded)} on", flat or TABLES["ways"]["vanishes"]
     if size > GROWN * max(start, 1e-30):
         grown = next(s for s in on_path if s.gave > GROWN * start)
         text = f"it explodes: {size:.1e}, from {start:.1e} at the start; beyond 1e6 of that from"
@@ -343,7 +344,9 @@ def forward_trouble(name: str, output: Any, nodes: Iterable[Any]) -> Note:
     if np.isfinite(size := size_of(output)):
         return "", ""
     what = "NaN" if np.isnan(size) else "infinite"
-    begin = f"{name} itself is {what}: so is every gradient; it began in the forward pass"
+    begin = (
+        f"{name} itself is {what}, so its gradients are worth nothing; it began in the forward pass"
+    )
     ran = sorted((n for n in nodes if n.next_functions), key=lambda n: n.seq)
     for node in ran:
         for key, value in saved_of(node).items():
@@ -353,7 +356,7 @@ def forward_trouble(name: str, output: Any, nodes: Iterable[Any]) -> Note:
         words, _, inputs = TABLES["breaks"].get(stem(node), "").partition(" in ")
         facts = _facts({k: v for k, v in saved_of(node).items() if k in inputs.split()})
         if any(f"are {word}" in facts for word in words.split()):
-            return f"{begin} at {node.name()}{facts}", advice(node)
+            return f"{begin} at {node.name()}{facts}", advice(node, ["not finite"])
     return f"{begin}, or its data hold such numbers", TABLES["ways"]["data"]
 
 
@@ -362,7 +365,7 @@ def _origin(begin: str, node: Any, key: str) -> Note:
     inputs = node.slots if hasattr(node, "slots") else getattr(node.primitive, "differentiable", ())
     to = dict(zip(inputs, node.next_functions, strict=False)).get(key, (node, 0))[0]
     if to is not None and to.next_functions:
-        return f"{begin} at {to.name()}{_facts(saved_of(to))}", advice(to)
+        return f"{begin} at {to.name()}{_facts(saved_of(to))}", advice(to, ["not finite"])
     facts = _facts({key: saved_of(node)[key]})
     return f"{begin}, in the data that {node.name()} reads{facts}", TABLES["ways"]["data"]
 
@@ -370,7 +373,8 @@ def _origin(begin: str, node: Any, key: str) -> Note:
 def _told(begin: str, step: Flow) -> Note:
     gave = "zeros" if step.gave == 0 else f"{step.gave:g}"
     text = f"{begin} by {_where(step)}, which got {step.came:.3g} and gave {gave}"
-    return f"{text}{_facts(saved_of(step.node))}", advice(step.node)
+    kind = "zero" if step.gave == 0 else "not finite"
+    return f"{text}{_facts(saved_of(step.node))}", advice(step.node, [kind])
 
 
 def _where(step: Flow) -> str:
@@ -412,8 +416,8 @@ def stem(node: Any) -> str:
     return re.split(r"Backward|_grad", node.name().split(" ")[-1])[0].lower()
 
 
-def advice(node: Any, kinds: Iterable[str] = ("not finite", "zero")) -> str:
-    """What to write in place of an op that spoils its gradient."""
+def advice(node: Any, kinds: Iterable[str]) -> str:
+    """What to write in place of an op that makes a gradient zero, or not finite."""
     return next((row for k in kinds if (row := TABLES[k].get(stem(node), ""))), "")
 
 
@@ -441,8 +445,8 @@ def difference(grad: Any, total: Any, hook: str) -> Note:
         text = "zero_grad(set_to_none=False), clipping to 0 or a hook has set it so"
         return f"(.grad is 0: {text})", ""
     if alike:
-        clip = "clip_grad_norm_ scales gradients" if 0 < ratio < 1 else "something scaled it"
-        text = f"{ratio:.4g} times that: {clip}; so do a loss scale and a division"
+        clip = "clip_grad_norm_, " * (0 < ratio < 1)
+        text = f"{ratio:.4g} times that: {clip}a loss scale or a division did it, or other backward passes"
         return f"(.grad is {text})", ""
     if near(a - b.clip(-size, size), size):
         return f"(.grad is that, clipped to ±{size:.4g}: clip_grad_value_)", ""

@@ -23,7 +23,7 @@ def deep(function, x, times):
 
 CASES = {
     "the root of 0": (lambda x: mg.sum(mg.sqrt(x) * mg.tensor([0.0, 1.0])), [0.0, 4.0], "NaN: made first by SqrtBackward0"),
-    "the logarithm of 0": (lambda x: mg.sum(mg.log(x)), [0.0, 1.0], "the output itself is infinite: so is every gradient; it began in the forward pass at LogBackward0 (saved x: 0 to 1, 1 of 2 are 0)"),
+    "the logarithm of 0": (lambda x: mg.sum(mg.log(x)), [0.0, 1.0], "the output itself is infinite, so its gradients are worth nothing; it began in the forward pass at LogBackward0 (saved x: 0 to 1, 1 of 2 are 0)"),
     "dead units": (lambda x: mg.sum(mg.relu(x - 5)), [1.0, 2.0], "0: lost first by ReluBackward0"),
     "a closed gate": (lambda x: mg.sum(x * mg.tensor([0.0, 0.0])), [1.0, 2.0], "0: lost first by MulBackward0"),
     "paths that cancel": (lambda x: mg.sum(x - x), [1.0, 2.0], "cancels out"),
