@@ -14,7 +14,7 @@ from ..program.block import Block
 from ..program.operator import BRANCHES, Operator, Ops, find_info, has_blocks, op_info
 from ..program.program import Pruned
 from ..program.transform import needed_ops
-from .passes import repair, states
+from .passes import repair, written_inside
 
 Flow = tuple[list[str], Names]  #: the inputs that want a gradient, and their slots
 Path = list[tuple[int, Flow]]  #: operators, last first
@@ -34,7 +34,7 @@ def find_op_path(
     targets depend on.
     """
     flows, behind = _flows(block, ops, wanted, no_grad)
-    inside = {n: k for k in range(len(ops) - 1, -1, -1) for n in states(block, ops[k])}
+    inside = dict([*written_inside(block, ops)][::-1])  # name → the first that writes it
     needed = set(targets) - no_grad
     read: dict[str, int] = {}  # wanted name → the last operator whose gradient reaches it
     closed: dict[str, int] = {}  # … and an operator before that which gave it its value
@@ -57,8 +57,8 @@ def find_op_path(
         path.append((k, flow))
         for name in flow[0]:
             needed.add(name)
-            if inside.get(name, k + 1) <= k:
-                raise ProgramError(_written_inside(ops[k], name, ops[inside[name]]))
+            if inside and inside.get(name, k + 1) <= k:
+                raise ProgramError(_written_before(ops[k], name, ops[inside[name]]))
             if name in wanted:
                 if name in closed:
                     raise ProgramError(_two_values(ops, name, k, closed[name], read[name]))
@@ -135,7 +135,7 @@ def _two_values(ops: Ops, name: str, first: int, writer: int, last: int) -> str:
     return f"{what}\n  overwritten at {ops[writer].source_line}\n  repair: {repair(ops[writer])}"
 
 
-def _written_inside(op: Operator, name: str, writer: Operator) -> str:
+def _written_before(op: Operator, name: str, writer: Operator) -> str:
     what = f"{op.type} reads {name!r}, which {writer.type} writes in a block: no gradient follows it there."
     where = f"read at {op.source_line}\n  written at {writer.source_line}"
     return f"{what}\n  {where}\n  repair: {repair(writer)}"

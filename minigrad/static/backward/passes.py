@@ -162,23 +162,25 @@ def repair(writer: Operator) -> str:
 
 def _overwritten(block: Block) -> dict[str, int]:
     """The names that hold several values in a block, with the operator that wrote the last one."""
-    writes = list[tuple[str, int]]()
-    for k, op in enumerate(block.ops):
-        writes += ((n, k) for n in (*op.output_names, *states(block, op)))
-    written = [n for n, _ in writes]
+    inside = dict(written_inside(block, block.ops))
+    written = [*outputs_of(block.ops), *inside]
     once = {n for n, v in block.vars.items() if not (v.is_data or v.persistable)}
-    once.difference_update(outer_reads(block.ops))  # what a loop hands in is there before
+    if block.idx:  # what a loop hands in is there before
+        once.difference_update(outer_reads(block.ops))
     repeated = written_twice(written).union(set(written) - once) - {EMPTY}
-    return {n: k for n, k in writes if n in repeated}
+    if not repeated:
+        return {}
+    last = {n: k for k, op in enumerate(block.ops) for n in op.output_names if n in repeated}
+    return last | {n: max(k, last.get(n, k)) for n, k in inside.items() if n in repeated}
 
 
-def states(block: Block, op: Operator) -> Iterator[str]:
-    """What outlives a run and is written in the blocks that an operator holds."""
-    for index in op.sub_blocks.values() if op.type in CONTROL else ():
-        inner = block.program.blocks[index]
-        for each in inner.ops:
-            yield from (n for n in each.output_names if n != EMPTY and n not in inner.vars)
-            yield from states(inner, each)
+def written_inside(block: Block, ops: Ops) -> Iterator[tuple[str, int]]:
+    """What is written in the blocks that operators hold and outlives them, each with the operator's number."""
+    for k, op in enumerate(ops):
+        for index in op.sub_blocks.values() if op.type in CONTROL else ():
+            inner = block.program.blocks[index]
+            names = {*outputs_of(inner.ops), *(n for n, _ in written_inside(inner, inner.ops))}
+            yield from ((n, k) for n in names - inner.vars.keys() - {EMPTY})
 
 
 # -- Backward operators on their way into a block: casts where dtypes are mixed, variables, clips, callbacks
