@@ -53,7 +53,11 @@ def test_what_has_the_power_zero_is_constant_whatever_it_is(x):
 
 @pytest.mark.parametrize(
     ("x", "y", "slopes"),
-    [(0.0, np.nan, [np.nan, np.nan]), (0.0, -1.0, [-np.inf, np.inf]), (-0.0, -1.0, [np.inf, -np.inf])],
+    [
+        (0.0, np.nan, [np.nan, np.nan]),
+        (0.0, -1.0, [-np.inf, np.inf]),
+        (-0.0, -1.0, [np.inf, -np.inf]),
+    ],
 )
 def test_a_power_of_zero_hides_no_nan_and_has_slopes_of_the_right_sign(x, y, slopes):
     exponent = leaf(y)
