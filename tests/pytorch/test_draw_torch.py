@@ -265,3 +265,17 @@ def test_a_forward_pass_that_failed_is_drawn_up_to_the_error():
     assert failed.name == "Linear"
     assert {"model.2.weight", "model.2.bias"} < given
     assert "relu" in {n.name for n in graph.nodes.values()}
+
+
+def test_a_block_that_is_a_dictionary_in_a_list_has_a_frame():
+    body = nn.ModuleDict({"blocks": nn.ModuleList()})
+    for _ in range(2):
+        body.blocks.append(nn.ModuleDict({"up": nn.Linear(2, 4), "down": nn.Linear(4, 2)}))
+    model = nn.ModuleList([nn.Linear(2, 2)])
+    model.body = body
+    h = model[0](torch.ones(1, 2))
+    for block in body.blocks:
+        h = h + block.down(block.up(h).tanh())
+    titles = {r.label for r in mg.draw(h.sum()).graph.regions.values()}
+    assert {"model.body.blocks.0: ModuleDict", "model.body.blocks.1: ModuleDict"} <= titles
+    assert not any(t.startswith(("model.body: ", "model.body.blocks: ")) for t in titles)

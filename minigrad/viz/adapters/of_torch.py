@@ -43,8 +43,9 @@ def _frames(drawing: Drawing, modules: list[tuple[str, Any]]) -> None:
             at = (prefix, *path.split(".")) if path else (prefix,)
             for parameter in inner.parameters(recurse=False):
                 paths.setdefault(id(parameter), at)
-            lists = type(inner).__name__ in ("ModuleList", "ModuleDict")
+            kind = type(inner).__name__
+            lists = kind == "ModuleList" or (kind == "ModuleDict" and not at[-1].isdigit())
             if len(at) > 1 and [*inner.children()] and not lists:
-                titles[at] = f"{'.'.join(at)}: {type(inner).__name__}"
+                titles[at] = f"{'.'.join(at)}: {kind}"
     homes = {leaf.node.id: paths[key] for key, leaf in drawing.leaves.items() if key in paths}
     frames_of_modules(drawing.graph, homes, titles)
