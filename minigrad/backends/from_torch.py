@@ -25,6 +25,9 @@ import numpy as np
 from .. import ops as mg
 from ..errors import ProgramError, describe, read_tables, refusal
 from ..ops import astype
+from ..ops.index import _template as split_index
+from ..ops.index import scatter as scattered
+from ..ops.losses import reduced
 from ..static.program.program import Program, program_guard
 from ..static.program.variable import Variable
 
@@ -47,8 +50,14 @@ def _axes(dim: Any) -> Any:
     return None if dim == () else dim
 
 
+def _in(x: Any, dtype: str | None) -> Any:
+    return x if dtype is None else mg.astype(x, dtype)
+
+
 def _along(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda x, dim=None, keepdim=False, *, dtype=None: function(x, _axes(dim), keepdim)
+    return lambda x, dim=None, keepdim=False, *, dtype=None: function(
+        _in(x, dtype), _axes(dim), keepdim
+    )
 
 
 TABLE |= {name: _along(getattr(mg, to)) for name, to in _names["along"].items()}
@@ -77,9 +86,10 @@ TABLE |= {
         x * beta > threshold, x, mg.softplus(x * beta) / beta
     ),
     "mish": lambda x: x * mg.tanh(mg.softplus(x)),
-    "cumsum": lambda x, dim, *, dtype=None: mg.cumsum(x, dim),
+    "cumsum": lambda x, dim, *, dtype=None: mg.cumsum(_in(x, dtype), dim),
+    "cumprod": lambda x, dim, *, dtype=None: mg.cumprod(_in(x, dtype), dim),
     "linalg_vector_norm": lambda x, ord=2, dim=None, keepdim=False, *, dtype=None: mg.norm(
-        x, ord, _axes(dim), keepdim
+        _in(x, dtype), ord, _axes(dim), keepdim
     ),
     "_softmax": lambda x, dim, half: mg.softmax(x, dim),
     "_log_softmax": lambda x, dim, half: mg.log_softmax(x, dim),
@@ -88,9 +98,19 @@ TABLE |= {
         mg.sort(x, dim, descending),
         mg.argsort(x, dim, descending),
     ),
+    "_linalg_det": lambda x: (mg.det(x), None, None),
     "linalg_inv_ex": lambda x, **checks: (mg.inv(x), None),
+    "trunc": lambda x: mg.sign(x) * mg.floor(mg.abs(x)),
     "einsum": lambda equation, operands, **path: mg.einsum(equation.replace(" ", ""), *operands),
+    "binary_cross_entropy": lambda x, target, weight=None, reduction=1: reduced(
+        mg.binary_cross_entropy(x, target, "none") * (1 if weight is None else weight),
+        ("none", "mean", "sum")[reduction],
+    ),
+    "xlogy": lambda x, y: mg.where(x == 0, 0.0, x * mg.log(mg.where(x == 0, 1.0, y))),
+    "dist": lambda x, y, p=2: mg.norm(x - y, p),
+    "_cdist_forward": lambda x, y, p, mode: mg.norm(x[..., None, :] - y[..., None, :, :], p, -1),
     "addmm": lambda b, x, y, *, beta=1, alpha=1: _scaled(b, beta) + _scaled(mg.matmul(x, y), alpha),
+    "addmv": lambda *args, **how: TABLE["addmm"](*args, **how),
     "cat": lambda tensors, dim=0: mg.concat([x for x in tensors if x.shape != (0,)], dim),
     "split_with_sizes": lambda x, sizes, dim=0: [
         slice_(x, dim, *ends) for ends in pairwise(accumulate(sizes, initial=0))
@@ -98,7 +118,7 @@ TABLE |= {
     "select": lambda x, dim, index: x[*[slice(None)] * (dim % x.ndim), index],
     "index_select": lambda x, dim, index: mg.take(x, index, dim),
     "index": lambda x, indices: x[tuple(slice(None) if i is None else i for i in indices)],
-    "_to_copy": lambda x, *, dtype=None, **where: x if dtype is None else mg.astype(x, dtype),
+    "_to_copy": lambda x, *, dtype=None, **where: _in(x, dtype),
     "full_like": lambda x, value, **how: np.full(x.shape, value, how.get("dtype") or x.dtype),
     "copy": lambda x, y, non_blocking=False: mg.broadcast_to(y, x.shape),
     "native_dropout": lambda x, p, train: (x, _lacks(p * train, _DROPS)),
@@ -110,16 +130,34 @@ def div(x, y, *, rounding_mode=None):
     if rounding_mode == "floor":
         return mg.floor_divide(x, y)
     out = mg.div(x, y)
-    return out if rounding_mode is None else mg.sign(out) * mg.floor(mg.abs(out))
+    return out if rounding_mode is None else TABLE["trunc"](out)
 
 
-@op
-def var(x, dim=None, unbiased=None, keepdim=False, *, correction=1):
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    if unbiased is not None:
-        correction = int(unbiased)
-    return mg.var(x, _axes(dim), 1 if correction is None else correction, keepdim)
+def _spread(function: Callable[..., Any]) -> Callable[..., Any]:
+    def spread(x, dim=None, unbiased=None, keepdim=False, *, correction=1):
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        if unbiased is not None:
+            correction = int(unbiased)
+        return function(x, _axes(dim), 1 if correction is None else correction, keepdim)
+
+    return spread
+
+
+TABLE |= {"var": _spread(mg.var), "std": _spread(mg.std)}
+TABLE["var_mean"] = lambda x, dim=None, unbiased=None, keepdim=False, **how: (
+    TABLE["var"](x, dim, unbiased, keepdim, **how),
+    mg.mean(x, None if isinstance(dim, bool) else _axes(dim), keepdim),
+)
+
+
+def _clamp(x, min=None, max=None):
+    """At bounds that are Tensors it has the slope 1, where `mg.clip` has the ties of `maximum`."""
+    x = x if min is None else mg.where(x < min, min, x)
+    return x if max is None else mg.where(x > max, max, x)
+
+
+TABLE["clamp.Tensor"] = _clamp
 
 
 @op
@@ -177,11 +215,33 @@ def scaled_dot_product_attention(
     scores = mg.matmul(q, mg.swapaxes(k, -1, -2)) * scale
     if is_causal:
         attn_mask = np.tril(np.ones((q.shape[-2], k.shape[-2]), bool))
-    if attn_mask is not None and attn_mask.dtype.kind == "b":
-        scores = mg.where(attn_mask, scores, -np.inf)
-    elif attn_mask is not None:
-        scores = scores + attn_mask
-    return mg.matmul(mg.softmax(scores, -1), v)
+    if attn_mask is None:
+        return mg.matmul(mg.softmax(scores, -1), v)
+    if attn_mask.dtype != bool:
+        scores, attn_mask = scores + attn_mask, attn_mask > -np.inf
+    lowest = float(np.finfo(scores.dtype).min)  # -inf would make NaN of a row that sees nothing
+    shares = mg.softmax(mg.where(attn_mask, scores, lowest), -1)
+    return mg.matmul(mg.where(attn_mask, shares, 0.0), v)
+
+
+@op
+def _linalg_solve_ex(a, b, *, left=True, check_errors=False):
+    _lacks(not left, "left=False")
+    if b.ndim == a.ndim - 1:
+        return mg.squeeze(mg.solve(a, mg.expand_dims(b, -1)), -1), None, None, None
+    return mg.solve(a, b), None, None, None
+
+
+@op
+def linalg_solve_triangular(a, b, *, upper, left=True, unitriangular=False):
+    _lacks(not left or unitriangular, "left=False or unitriangular=True")
+    return mg.solve((mg.triu if upper else mg.tril)(a), b)
+
+
+@op
+def linalg_cholesky_ex(a, *, upper=False, check_errors=False):
+    out = mg.cholesky(a)
+    return mg.swapaxes(out, -1, -2) if upper else out, None
 
 
 # -- shapes
@@ -213,18 +273,73 @@ def slice_scatter(x, y, dim=0, start=None, end=None, step=1):
     return mg.setitem(x, y, (*[slice(None)] * (dim % x.ndim), part))
 
 
+def _cut(x: Any, sizes: Any) -> Any:
+    """The first elements along each axis."""
+    return x if tuple(x.shape) == tuple(sizes) else x[tuple(map(slice, sizes))]
+
+
 @op
 def gather(x, dim, index, *, sparse_grad=False):
-    sizes, others = (v.shape[:dim] + v.shape[dim:][1:] for v in (x, index))
-    _lacks(sizes != others, "an index with other sizes than the input")
-    return mg.take_along_axis(x, index, dim)
+    sizes = [*index.shape]
+    sizes[dim] = x.shape[dim]
+    return mg.take_along_axis(_cut(x, sizes), index, dim)
+
+
+def _places(dim: int, index: Any) -> tuple[Any, ...]:
+    """Where `scatter` writes: an index array for every axis."""
+    grid: list[Any] = [*np.ogrid[tuple(map(slice, index.shape))]]
+    grid[dim] = index
+    return tuple(grid)
+
+
+@op
+def scatter(x, dim, index, y, *, reduce=None):
+    _lacks(reduce, f"reduce={reduce!r}")
+    y = _cut(y, index.shape) if np.ndim(y) else y
+    return mg.setitem(x, y, _places(dim, index))
+
+
+@op
+def scatter_add(x, dim, index, y):
+    return index_put(x, _places(dim, index), _cut(y, index.shape), True)
+
+
+@op
+def scatter_reduce(x, dim, index, y, reduce, *, include_self=True):
+    _lacks(reduce != "sum" or not include_self, f"{reduce=}, {include_self=}")
+    return scatter_add(x, dim, index, y)
+
+
+@op
+def index_put(x, indices, y, accumulate=False):
+    index = tuple(slice(None) if i is None else i for i in indices)
+    (axis, first), *others = [(k, i) for k, i in enumerate(indices) if i is not None]
+    if first.dtype == bool and np.ndim(y) == 0 and not others and not accumulate:
+        rest = [1] * (x.ndim - axis - first.ndim)
+        return mg.where(mg.reshape(first, (*first.shape, *rest)), y, x)
+    if not accumulate:
+        return mg.setitem(x, y, index)
+    _lacks(first.dtype == bool, "a mask and accumulate=True")
+    template, arrays = split_index(index)
+    at = tuple(i if isinstance(i, slice) else np.zeros(i.shape, int) for i in index)
+    y = mg.broadcast_to(y, np.broadcast_to(0, x.shape)[at].shape)
+    return x + scattered(y, *arrays, shape=x.shape, template=template)
+
+
+@op
+def unfold(x, dim, size, step):
+    first = np.arange(0, x.shape[dim] - size + 1, step)[:, None]
+    return mg.moveaxis(mg.take(x, first + np.arange(size), dim), dim % x.ndim + 1, -1)
 
 
 @op
 def constant_pad_nd(x, pad, value=0.0):
-    _lacks(min(pad, default=0) < 0, "negative padding")
     pairs = [*zip(pad[::2], pad[1::2], strict=True)][::-1]
-    return mg.pad(x, [(0, 0)] * (x.ndim - len(pairs)) + pairs, value)
+    pairs = [(0, 0)] * (x.ndim - len(pairs)) + pairs
+    if min(pad, default=0) < 0:  # that cuts off
+        sides = zip(x.shape, pairs, strict=True)
+        x = x[tuple(slice(max(-a, 0), n + min(b, 0)) for n, (a, b) in sides)]
+    return mg.pad(x, [(max(a, 0), max(b, 0)) for a, b in pairs], value)
 
 
 @op
@@ -243,8 +358,11 @@ def _pair(value: Any) -> Any:
 
 @op
 def convolution(x, w, b, stride, padding, dilation, transposed, output_padding, groups):
-    what = f"{w.ndim - 2} dimensions{', transposed' * transposed}"
-    _lacks(w.ndim > 4 or (transposed and w.ndim != 4), what)
+    _lacks(w.ndim > 4, f"{w.ndim - 2} dimensions")
+    if transposed and w.ndim == 3:
+        x, w = mg.expand_dims(x, 2), mg.expand_dims(w, 2)
+        how = (1, *stride), (0, *padding), (1, *dilation), True, (0, *output_padding)
+        return mg.squeeze(convolution(x, w, b, *how, groups), 2)
     stride, padding, more, dilation = map(_pair, (stride, padding, output_padding, dilation))
     if transposed:
         return mg.conv_transpose2d(x, w, b, stride, padding, more, dilation, groups)
@@ -263,9 +381,12 @@ def max_pool2d_with_indices(x, kernel_size, stride=(), padding=0, dilation=1, ce
 
 @op
 def avg_pool2d(x, kernel_size, stride=(), padding=0, ceil_mode=False, borders=True, divisor=None):
-    lacks = ceil_mode or divisor is not None or not (borders or _pair(padding) in (0, (0, 0)))
-    _lacks(lacks, "ceil_mode, count_include_pad=False or divisor_override")
-    return mg.avg_pool2d(x, *_windows(kernel_size, stride, padding))
+    _lacks(ceil_mode or divisor is not None, "ceil_mode or divisor_override")
+    windows = _windows(kernel_size, stride, padding)
+    out = mg.avg_pool2d(x, *windows)
+    if borders:
+        return out
+    return out / mg.avg_pool2d(np.ones((1, 1, *x.shape[-2:]), x.dtype), *windows)
 
 
 @op
@@ -309,10 +430,17 @@ def _native_batch_norm_legit_functional(x, weight, bias, mean, var, training, mo
 
 
 @op
+def _native_batch_norm_legit(x, weight, bias, training, momentum, eps):  # without running averages
+    return mg.batch_norm(x, weight, bias, eps=eps), None, None
+
+
+@op
 def _native_batch_norm_legit_no_training(x, weight, bias, mean, var, momentum, eps):
     return mg.batch_norm(x, weight, bias, mean, var, eps=eps), None, None
 
 
+#: operations that torch takes apart, though not for an export
+_APART = {*_names["apart"]["operations"].split()}
 _FEED_IT = ": what is random comes in as an input"
 _UNKNOWN = object()  # what an operation without a counterpart gives
 
@@ -357,16 +485,23 @@ def _exported(torch: Any, function: Any, examples: tuple[Any, ...]) -> Any:
                 exported = torch.export.export(module, examples, strict=False)
             _detach_unrecorded(torch, exported)
             exported = exported.run_decompositions({})
-            parts = torch.export.default_decompositions()
+            parts = dict(torch.export.default_decompositions().items())
+            more = torch._decomp.decomposition_table
             for _ in range(4):
-                whole = {n.target for n in _calls(exported.graph) if _name(n) not in TABLE}
-                table = {t: parts[t] for t in whole if t in parts}
+                whole = {n.target: _name(n) for n in _calls(exported.graph)}
+                parts |= {t: more[t] for t, name in whole.items() if name in _APART and t in more}
+                kept = {*TABLE, "multilabel_margin_loss"}  # torch takes the latter apart wrongly
+                table = {
+                    t: parts[t] for t, name in whole.items() if name not in kept and t in parts
+                }
                 if not table:
                     break
                 exported = exported.run_decompositions(table)
         except Exception as error:
-            what = f"torch.export cannot write this function down: {_first_line(error)}"
-            advice = "model(x) must run; inside it, no .item(), and torch.where in place of an if"
+            told = _first_line(error)
+            where = _users_line(str(error).partition("call raised this error:")[2])
+            what = f"torch.export cannot write this function down: {told}{where}"
+            advice = next(a for words, a in _ADVICE.items() if words in told)
             raise refusal(what, advice, ProgramError) from error
     if own:
         what = f"torch.export writes down the forward of {', '.join(own)} and loses its backward"
@@ -375,6 +510,15 @@ def _exported(torch: Any, function: Any, examples: tuple[Any, ...]) -> Any:
         )
         raise refusal(what, advice, ProgramError)
     return exported
+
+
+#: words in what torch.export says, and what helps
+_ADVICE = {
+    "fake tensor": "x.detach() in place of x.data; no torch.autograd.grad inside, for the derivatives "
+    "of a Program are made by static.gradients(y, x)",
+    "not a known type": "return a tuple or a dictionary, or torch.export.register_dataclass(Out) before",
+    "": "model(x) must run; inside it, no .item(), and torch.where in place of an if",
+}
 
 
 def _first_line(error: Exception) -> str:
@@ -453,9 +597,13 @@ def _is_random(node: Any) -> bool:
 
 
 def _name(node: Any) -> str:
-    """``addmm`` for ``aten.addmm.default``."""
+    """``addmm`` for ``aten.addmm.default``; ``max.other`` where the table tells it from the rest."""
     schema = getattr(node.target, "_schema", None)
-    return schema.name.partition("::")[2] if schema is not None else str(node.target)
+    if schema is None:
+        return str(node.target)
+    name = schema.name.partition("::")[2]
+    full = f"{name}.{schema.overload_name}"
+    return full if full in TABLE else name
 
 
 class _Translation:
@@ -467,8 +615,11 @@ class _Translation:
         self.values: dict[Any, Any] = {}
         self.buffers: dict[int, str] = {}  # of constants that have a name
         self.unknown: dict[Any, str] = {}  # operations without a counterpart
-        names, (*_, last) = {*exported.graph_signature.user_outputs} - {None}, exported.graph.nodes
-        outputs = [n for n in last.args[0] if getattr(n, "name", None) in names]
+        specs, (*_, last) = exported.graph_signature.output_specs, exported.graph.nodes
+        returned = [
+            n for n, s in zip(last.args[0], specs, strict=True) if s.kind.name == "USER_OUTPUT"
+        ]
+        outputs = [n for n in returned if hasattr(n, "name")]  # neither None nor a number
         needed = set(outputs)  # no update of a buffer
         for node in reversed(exported.graph.nodes):
             if node in needed:
@@ -481,13 +632,14 @@ class _Translation:
                     self.values[node] = self._call(node)
             if self.unknown:
                 self._refuse(self.unknown)
-            results = [self._variable(self.values[n]) for n in outputs]
+            results = [self._variable(self.values[n], False) for n in outputs]
         self.program.outputs = [v.name for v in results]
         inputs = exported.graph_signature.user_inputs
         self.program.inputs = [n for n in inputs if isinstance(n, str)]
 
     def _refuse(self, unknown: dict[Any, str]) -> None:
-        told = {f"\n  aten.{_name(n)}{why}{_users_line(n)}": n for n, why in unknown.items()}
+        lines = {n: _users_line(n.meta.get("stack_trace") or "") for n in unknown}
+        told = {f"\n  aten.{_name(n)}{why}{lines[n]}": n for n, why in unknown.items()}
         what = f"these operations of the function have no counterpart here:{''.join(told)}"
         advice = "write them in operations that mg has, or leave that part in PyTorch"
         raise refusal(what, advice, ProgramError)
@@ -520,8 +672,13 @@ class _Translation:
         args, kwargs = known([node.args, node.kwargs], self.values.__getitem__)
         inputs = [self.values[n] for n in node.all_input_nodes]
         lost = any(v is _UNKNOWN for v in inputs)
+        if node.op == "get_attr":
+            return getattr(self.exported.graph_module, node.target)
         if node.target is operator.getitem:
-            return _UNKNOWN if lost else args[0][args[1]]
+            part = _UNKNOWN if lost else args[0][args[1]]
+            if part is None:
+                self._refuse({node.args[0]: f" for its result number {args[1] + 1}"})
+            return part
         constant = not lost and not any(isinstance(v, Variable) for v in inputs)
         if constant and not _is_random(node):  # torch computes it, once
             with self.torch.no_grad(), _quiet():
@@ -530,6 +687,8 @@ class _Translation:
             self.unknown[node] = _FEED_IT if _is_random(node) else ""
         if lost or name not in TABLE:
             return _UNKNOWN
+        if name.startswith("bitwise_") and node.meta["val"].dtype != self.torch.bool:
+            self._refuse({node: " with integers"})
         try:
             result = TABLE[name](*self._plain(args), **self._plain(kwargs))
         except NotImplementedError as error:
@@ -546,8 +705,12 @@ class _Translation:
             return [self._checked(node, *pair) for pair in zip(result, expected, strict=False)]
         if result is None:  # nobody asks for it
             return None
-        if tuple(result.shape) != tuple(expected.shape):
-            what = f"aten.{_name(node)} gives {list(result.shape)} here and {list(expected.shape)} in PyTorch"
+        try:
+            shape = [int(n) for n in expected.shape]
+        except Exception:
+            self._refuse({node: " where its size depends on values"})
+        if [*result.shape] != shape:
+            what = f"aten.{_name(node)} gives {list(result.shape)} here and {shape} in PyTorch"
             raise refusal(what, "leave this operation in PyTorch", ProgramError)
         dtype = _dtype(expected.dtype)
         return result if result.dtype == dtype else astype(result, dtype)
@@ -563,14 +726,14 @@ class _Translation:
             return {k: self._plain(v) for k, v in value.items() if k not in drop}
         return _dtype(value) if isinstance(value, self.torch.dtype) else value
 
-    def _variable(self, value: Any) -> Any:
-        """A constant of torch as one here, under its name if it has one."""
+    def _variable(self, value: Any, numbers: bool = True) -> Any:
+        """A constant of torch as one here, under its name if it has one, or as a number."""
         if isinstance(value, Variable):
             return value
         if name := self.buffers.get(id(value)):
             return self._persistable(name, value, False)
         array = _array(value)
-        if array.ndim == 0:
+        if array.ndim == 0 and numbers:
             return array.item() if array.dtype.kind in "fib" else array
         return self.program.constant(array)
 
@@ -585,10 +748,10 @@ def _dtype(dtype: Any) -> str:
     return "float32" if name == "bfloat16" else name
 
 
-def _users_line(node: Any) -> str:
+def _users_line(trace: str) -> str:
     """The last line of the trace that is neither torch's nor ours: none in functions outside of a module."""
     home = sys.modules["torch"].__path__[0]
-    lines = re.findall(r'File "(.*)", line (\d+).*\n\s*(.*)', node.meta.get("stack_trace") or "")
+    lines = re.findall(r'File "(.*)", line (\d+).*\n\s*(.*)', trace)
     others = (home, __file__, "<eval_with_key>")
     own = [line for line in lines if not line[0].startswith(others)]
     return ", at {}:{}: {}".format(Path(own[-1][0]).name, *own[-1][1:]) if own else ""

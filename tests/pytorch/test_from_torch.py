@@ -126,8 +126,45 @@ OPS = {
     "convolution 2d": lambda x, y: F.conv2d(x[None, None], y[:2, None, None, :3], stride=(2, 1), padding=(0, 1)),
     "transposed convolution": lambda x, y: F.conv_transpose2d(x[None, None], y[None, :2, None, :2], stride=2, output_padding=1),
     "pools": lambda x, y: F.max_pool2d(x[None, None], 2) + F.avg_pool2d(y[None, None], 2, padding=0),
+    "resizing": lambda x, y: F.interpolate(x[None, None], scale_factor=2) * F.interpolate(y[None, None], size=(8, 10), mode="bilinear"),
+    "a transposed convolution 1d": lambda x, y: F.conv_transpose1d(x[None], y[:, None, :3].expand(4, 2, 3), stride=2, padding=1, output_padding=1),
+    "instances": lambda x, y: F.instance_norm(x[None], weight=y[:, 0], bias=y[:, 1]),
+    "averages without the border": lambda x, y: F.avg_pool2d((x * y)[None, None], 3, 2, 1, count_include_pad=False),
+    "adaptive maxima": lambda x, y: F.adaptive_max_pool2d((x * y)[None, None, :, :4], (2, 2)),
+    "pads that cut off": lambda x, y: F.pad(x, (-1, 2, 1, -1)) * F.pad(y, (1, 0)),
+    "scattered": lambda x, y: (x * 1).scatter(1, _PLACES, y) + x.scatter(0, _PLACES[:2, :2], 3.0) * y,
+    "scattered and added": lambda x, y: x.scatter_add(0, _PLACES[:3, :4].clamp(max=3), y[:3, :4]) * x.scatter_reduce(1, _PLACES, y, "sum"),
+    "rows added": lambda x, y: x.index_add(0, torch.tensor([1, 1, 3]), y[:3], alpha=0.5) * x.index_copy(0, torch.tensor([2, 0]), y[:2]),
+    "pairs added": lambda x, y: x.index_put((torch.tensor([1, 1, 3]), torch.tensor([2, 2, 0])), y[:3, 0], accumulate=True),
+    "masks written to": lambda x, y: _set(x * y, x > 0, 0.5) * _set(y * 1, torch.tensor([True, False, True, False]), 2.0),
+    "a column written to by its mask": lambda x, y: _set(x * y, (slice(None), torch.arange(5) > 2), 0.0) * y,
+    "a smaller index": lambda x, y: x.gather(1, _PLACES[:2, :2]) * y[:2, :2],
+    "folded windows": lambda x, y: F.fold(F.unfold(x[None, None], 2), (4, 5), 2)[0, 0] * y + x.unfold(1, 3, 1).sum((1, 2))[:, None],
+    "running products": lambda x, y: x.cumprod(1) * y,
+    "truncated": lambda x, y: torch.trunc(x * 3) * y + torch.frac(x),
+    "the nearest": lambda x, y: x[torch.cdist(y, x).argmin(1)] + torch.cdist(x, y) @ y + torch.dist(x, y),
+    "any and all": lambda x, y: (x > 0).any(1, keepdim=True) * y + (x > -9).all() * x,
+    "means with variances": lambda x, y: torch.var_mean(x, 1)[0] * torch.std_mean(y, 1)[0] + torch.std_mean(y)[0],
+    "larger of two": lambda x, y: torch.max(x, y) * torch.min(x, y),
+    "bounds that are Tensors": lambda x, y: x.clamp(y - 0.5, y + 0.5) + x.clamp(min=y) * y.clamp(max=x),
+    "vectors": lambda x, y: torch.addmv(x[:, 0], x, y[0]),
+    "solved": lambda x, y: torch.linalg.solve(_definite(x), y) + torch.linalg.solve(_definite(y), x[:, 0])[:, None],
+    "triangular": lambda x, y: torch.linalg.solve_triangular(torch.linalg.cholesky(_definite(x)), y, upper=False),
+    "determinants": lambda x, y: torch.linalg.det(_definite(x)[None]) * y.sum(),
     "dropout at rest": lambda x, y: F.dropout(x, 0.5, training=False) * y,
 }  # fmt: skip
+
+
+_PLACES = (torch.arange(4)[:, None] + torch.arange(5)) % 5
+
+
+def _definite(x):
+    return x @ x.t() + 3 * torch.eye(4, dtype=x.dtype)
+
+
+def _set(x, index, number):
+    x[index] = number
+    return x
 
 
 @torch.no_grad()
@@ -259,6 +296,11 @@ def test_dropout_in_training_is_refused_with_what_turns_it_off():
         lambda x: x.clamp(-3, 6),
         lambda x: x[None].expand(3, -1).max(0).values,
         lambda x: x.repeat(2).min(-1)[0],
+        lambda x: x.clamp(torch.full((9,), -3.0), x.detach()),
+        lambda x: torch.max(x, x.abs()) + torch.min(x, x.round()),
+        lambda x: (x * 0).std() + (x * 0).std(0, False) + x,
+        lambda x: torch.xlogy(x.clamp(0, 1), x.clamp(0, 1).detach()),
+        lambda x: F.binary_cross_entropy(x.clamp(0, 1), (x > 2).to(x.dtype), reduction="sum"),
     ],
 )
 def test_at_kinks_and_ties_the_slope_is_torchs(function):
@@ -274,6 +316,76 @@ def test_at_kinks_and_ties_the_slope_is_torchs(function):
         program, feed={program.inputs[0]: x.detach().numpy()}, fetch_list=ours
     )
     np.testing.assert_allclose(g, torch.autograd.grad(function(x).sum(), x)[0], rtol=1e-7)
+
+
+def test_a_row_of_attention_that_sees_nothing_is_zero_and_not_nan():
+    class Attention(nn.Module):
+        def __init__(self, mask):
+            super().__init__()
+            self.q, self.mask = nn.Parameter(torch.randn(2, 3)), mask
+
+        def forward(self, one):
+            return F.scaled_dot_product_attention(self.q * one, self.q, self.q, self.mask)
+
+    for mask in ([[True, False], [False, False]], [[0, 1.0], [-np.inf, -np.inf]]):
+        attention = Attention(torch.tensor(mask))
+        assert_same(attention, {"q": attention.q}, [torch.ones(())], 1e-6)
+
+
+def test_sums_are_made_in_the_dtype_that_is_asked_for():
+    x = torch.tensor([60000.0, 60000.0], dtype=torch.float16)
+    program = static.from_torch(lambda x: x.sum(dtype=torch.float32), x)
+    (out,) = static.Executor().run(program, feed={"x": x.numpy()}, fetch_list=program.outputs)
+    assert out == 120000
+
+
+def test_what_has_no_value_here_is_refused_by_name():
+    whole, values = torch.tensor([5, 6]), torch.ones(4)
+    cases = {
+        "bitwise_and with integers": (lambda i: i & 6, whole),
+        "bitwise_not with integers": (lambda i: ~i, whole),
+        "max_pool2d_with_indices for its result number 2": (nn.MaxPool2d(1, return_indices=True), values[None, None, None]),
+        "repeat_interleave": (lambda i: torch.repeat_interleave(i), whole),
+        "index where its size depends on values": (lambda x: x[x > 0], values),
+        "cond": (lambda x: torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,)), values),
+        "multilabel_margin_loss": (lambda x: F.multilabel_margin_loss(x, torch.tensor([3, 0, -1, 1])), values),
+    }  # fmt: skip
+    for name, (function, example) in cases.items():
+        with pytest.raises(ProgramError, match=f"aten.{name}"):
+            static.from_torch(function, example)
+
+
+def test_a_constant_number_may_be_an_output():
+    class Counts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("n", torch.tensor(3))
+
+        def forward(self, x):
+            self.n += 1
+            return x * 2, self.n
+
+    program = static.from_torch(Counts(), torch.ones(2))
+    results = static.Executor().run(
+        program, feed={"x": np.ones(2, "f4")}, fetch_list=program.outputs
+    )
+    assert len(results) == 2 and results[1] == 4
+
+
+def test_a_repair_is_named_that_fits_what_cannot_be_written_down():
+    class Out(list):
+        pass
+
+    def slope(x):
+        return torch.autograd.grad(x.tanh().sum(), x, create_graph=True)[0]
+
+    x = torch.ones(2, requires_grad=True)
+    for function, repair in (
+        (slope, "static.gradients"),
+        (lambda x: Out([x]), "register_dataclass"),
+    ):
+        with pytest.raises(ProgramError, match=repair):
+            static.from_torch(function, x)
 
 
 def test_what_is_computed_under_no_grad_trains_nothing():
@@ -339,8 +451,14 @@ def test_a_branch_on_a_value_is_refused():
     def function(x):
         return x if x.sum() > 0 else -x
 
+    class Branch(nn.Module):
+        def forward(self, x):
+            return function(x) if x.max() > 0 else x
+
     with pytest.raises(ProgramError, match="cannot write this function down"):
         static.from_torch(function, torch.ones(3))
+    with pytest.raises(ProgramError, match="function\\(x\\) if x.max"):
+        static.from_torch(Branch(), torch.ones(3))
 
 
 def test_examples_that_the_model_does_not_take_are_told_apart_from_branches():
