@@ -106,7 +106,6 @@ TABLE |= {
         mg.binary_cross_entropy(x, target, "none") * (1 if weight is None else weight),
         ("none", "mean", "sum")[reduction],
     ),
-    "xlogy": lambda x, y: mg.where(x == 0, 0.0, x * mg.log(mg.where(x == 0, 1.0, y))),
     "dist": lambda x, y, p=2: mg.norm(x - y, p),
     "_cdist_forward": lambda x, y, p, mode: mg.norm(x[..., None, :] - y[..., None, :, :], p, -1),
     "addmm": lambda b, x, y, *, beta=1, alpha=1: _scaled(b, beta) + _scaled(mg.matmul(x, y), alpha),
