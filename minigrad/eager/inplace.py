@@ -11,6 +11,7 @@ from __future__ import annotations
 import dis
 import sys
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -50,17 +51,22 @@ def last_change(array: Any) -> tuple[int, int, Any, str]:
 def check_versions(nodes: Listed) -> None:
     """Raise if a value that one of these nodes saved has changed since."""
     for node in nodes:
-        for slot in () if node.freed else node.saved_slots:
-            for array in parts_of(unpack(getattr(node, slot))):
-                number, version, _, line = last_change(array)
-                if number <= node.seq:
-                    continue
-                raise GradError(
-                    f"{node.name()} saved {slot.removeprefix('_saved_')} ({describe(array)}) for its "
-                    f"gradient, but it was changed in place afterwards (version {version}).\n"
-                    f"  saved at {node.where()}\n  changed at {line}\n  repair: use the "
-                    "out-of-place form (y = y + 1 instead of y.add_(1)), or change a clone()"
-                )
+        for slot, array, version, line in () if node.freed else changed_since(node):
+            raise GradError(
+                f"{node.name()} saved {slot.removeprefix('_saved_')} ({describe(array)}) for its "
+                f"gradient, but it was changed in place afterwards (version {version}).\n"
+                f"  saved at {node.where()}\n  changed at {line}\n  repair: use the "
+                "out-of-place form (y = y + 1 instead of y.add_(1)), or change a clone()"
+            )
+
+
+def changed_since(node: Node) -> Iterator[tuple[str, Any, int, str]]:
+    """What a node saved and somebody changed since: the slot, the array, its version, the line."""
+    for slot in node.saved_slots:
+        for array in parts_of(unpack(getattr(node, slot))):
+            number, version, _, line = last_change(array)
+            if number > node.seq:
+                yield slot, array, version, line
 
 
 def _is_shared(tensor: Any, operands: Listed, views: int) -> bool:

@@ -316,8 +316,9 @@ def trouble(steps: list[Flow], counts: Mapping[Any, int], place: Any, total: Any
         what = "NaN" if np.isnan(size) else "infinite"
         if not bad:
             return f"it is {what} because the gradient that backward started with is", ""
-        return _told(f"it is {what}: made first", bad[0])
-    if size == 0:
+        text, repair = _told(f"it is {what}: made first", bad[0])
+        return text, repair or TABLES["ways"]["explodes"] * bool(np.isinf(bad[0].gave))
+    if size == 0 and as_array(total).size:
         dead = [s for s in on_path if s.came != 0 and s.gave == 0]
         if dead:
             return _told("every number of it is 0: lost first", dead[0])
@@ -330,7 +331,7 @@ def trouble(steps: list[Flow], counts: Mapping[Any, int], place: Any, total: Any
         faded = next((s for s in on_path if 0 < s.gave < SHRUNK * largest), last[-1])
         text = f"it vanishes: {size:.1e}, where others are {largest:.1e}; too small from"
         weakest = min(on_path, key=lambda s: s.gave / s.came if s.came and s.gave else 1.0)
-        flat = weakest.gave < _SINGLE * weakest.came and advice(weakest.node, ["zero"])
+        flat = weakest.gave < _SINGLE * weakest.came and advice(weakest.node, "zero")
         return f"{text} {_where(faded)} on", flat or TABLES["ways"]["vanishes"]
     if size > GROWN * max(start, 1e-30):
         grown = next(s for s in on_path if s.gave > GROWN * start)
@@ -356,7 +357,7 @@ def forward_trouble(name: str, output: Any, nodes: Iterable[Any]) -> Note:
         words, _, inputs = TABLES["breaks"].get(stem(node), "").partition(" in ")
         facts = _facts({k: v for k, v in saved_of(node).items() if k in inputs.split()})
         if any(f"are {word}" in facts for word in words.split()):
-            return f"{begin} at {node.name()}{facts}", advice(node, ["not finite"])
+            return f"{begin} at {node.name()}{facts}", advice(node)
     return f"{begin}, or its data hold such numbers", TABLES["ways"]["data"]
 
 
@@ -365,7 +366,7 @@ def _origin(begin: str, node: Any, key: str) -> Note:
     inputs = node.slots if hasattr(node, "slots") else getattr(node.primitive, "differentiable", ())
     to = dict(zip(inputs, node.next_functions, strict=False)).get(key, (node, 0))[0]
     if to is not None and to.next_functions:
-        return f"{begin} at {to.name()}{_facts(saved_of(to))}", advice(to, ["not finite"])
+        return f"{begin} at {to.name()}{_facts(saved_of(to))}", advice(to)
     facts = _facts({key: saved_of(node)[key]})
     return f"{begin}, in the data that {node.name()} reads{facts}", TABLES["ways"]["data"]
 
@@ -374,7 +375,7 @@ def _told(begin: str, step: Flow) -> Note:
     gave = "zeros" if step.gave == 0 else f"{step.gave:g}"
     text = f"{begin} by {_where(step)}, which got {step.came:.3g} and gave {gave}"
     kind = "zero" if step.gave == 0 else "not finite"
-    return f"{text}{_facts(saved_of(step.node))}", advice(step.node, [kind])
+    return f"{text}{_facts(saved_of(step.node))}", advice(step.node, kind)
 
 
 def _where(step: Flow) -> str:
@@ -416,9 +417,9 @@ def stem(node: Any) -> str:
     return re.split(r"Backward|_grad", node.name().split(" ")[-1])[0].lower()
 
 
-def advice(node: Any, kinds: Iterable[str]) -> str:
+def advice(node: Any, kind: str = "not finite") -> str:
     """What to write in place of an op that makes a gradient zero, or not finite."""
-    return next((row for k in kinds if (row := TABLES[k].get(stem(node), ""))), "")
+    return TABLES[kind].get(stem(node), "")
 
 
 def difference(grad: Any, total: Any, hook: str) -> Note:

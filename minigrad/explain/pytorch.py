@@ -411,7 +411,7 @@ class Case:
             return f"({note})", ""
         counts = count_paths(graph.all, place)
         kind, what = ("zero", "0") if size == 0 else ("not finite", "not finite")
-        on_way = {n.name(): advice(n, [kind]) for n in graph.all if counts.get(n)}
+        on_way = {n.name(): advice(n, kind) for n in graph.all if counts.get(n)}
         known = {node: repair for node, repair in on_way.items() if repair}
         where = f" On the way lie {', '.join(known)}." if known else ""
         repair = next(iter(known.values())) if len(known) == 1 else ""

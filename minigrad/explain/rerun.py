@@ -12,7 +12,7 @@ from ..atomic import set_all
 from ..eager import backward
 from ..eager.function import FunctionNode
 from ..eager.grad_fn import FEW_BYTES, FREED, AccumulateGrad, Node, bytes_of, unpack
-from ..eager.inplace import last_change
+from ..eager.inplace import changed_since, last_change
 from .paths import Start, as_array, walked
 
 MOST_ELEMENTS = 100_000  #: of larger arrays nothing is computed again
@@ -59,10 +59,11 @@ def remembered_values(nodes: Collection[Node], replay: bool = False) -> Iterator
 
 
 def _knows(node: Node, replay: bool) -> bool:
-    """Does a node still have its saved values, or what it gave?"""
+    """Does a node still have its saved values, and as they were, or what it gave?"""
     if replay and isinstance(node, FunctionNode):
         return node.gave is not None
-    return all(getattr(node, slot) is not FREED for slot in node.saved_slots)
+    freed = any(getattr(node, slot) is FREED for slot in node.saved_slots)
+    return not freed and not any(changed_since(node))
 
 
 Constants = Mapping[tuple[Node, str], Any]
@@ -90,8 +91,9 @@ def forward_values(root: Node, constants: Constants) -> dict[tuple[Node, int], A
 
 
 def _kept(node: Any) -> dict[str, Any]:
-    """What a node keeps of inputs and outputs, by name."""
-    found = {s[7:]: getattr(node, s) for s in node.saved_slots}  # _saved_x: x
+    """What a node keeps of inputs and outputs, by name; not what was changed since."""
+    changed = {slot for slot, *_ in changed_since(node)}
+    found = {s[7:]: getattr(node, s) for s in node.saved_slots if s not in changed}  # _saved_x: x
     return {n: unpack(v) for n, v in found.items() if v is not None and v is not FREED}
 
 

@@ -8,12 +8,13 @@ import numpy as np
 
 from ..eager import backward
 from ..eager.grad_fn import no_graph_reason, place_of
+from ..eager.inplace import changed_since
 from ..eager.tensor import Tensor, wrap
 from ..errors import DTypeError, describe, refusal, user_frame
 from ..primitives.arguments import Value
 from ..viz.adapters.names import Names, caller_variables
 from ..viz.adapters.torch_facts import kind_of
-from .paths import USE, Explanation, Explanations, because, difference, traced, uses
+from .paths import TABLES, USE, Explanation, Explanations, because, difference, traced, uses
 from .rerun import last_start, nodes_below, remembered_values
 
 
@@ -93,8 +94,12 @@ def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
             end = None if output is None else (output.name or "the output", output)
             told = traced(name, (root, index, seed), [*nodes], place, end)
         else:
+            unknown = _unknown(name, nodes)
             told = Explanation(name, x.grad, uses(root, nodes, place), kind=USE)
-            told.remark(f"({because(name, 'forgotten').reason})")
+            told.remark(f"({unknown.reason})")
+            if told.total is None:
+                key = "not_kept" if x.is_leaf else "no_leaf"
+                return unknown if unknown.repair else because(name, key).remark(*told.remarks)
     if told.total is None:
         return because(name, "gave_none", node=root.name())
     told.start, told.leaf = root, x
@@ -110,3 +115,15 @@ def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
     elif output is None:
         told.remark(f"({because(name, 'not_kept').reason})")
     return told
+
+
+def _unknown(name: str, nodes: Any) -> Explanation:
+    """Why nobody knows how much each path gave; with a repair where backward cannot run, either."""
+    for n in nodes:
+        for slot, *_ in changed_since(n):
+            then = "how much each gave was known before" if n.freed else "backward() fails"
+            words = {"node": n.name(), "saved": slot.removeprefix("_saved_"), "then": then}
+            told = because(name, "changed", **words)
+            told.repair = "" if n.freed else TABLES["stale"]["repair"]
+            return told
+    return because(name, "forgotten")

@@ -502,3 +502,63 @@ def test_a_value_without_a_name_is_called_by_the_callers_variable_or_by_its_plac
     assert str(mg.why(weight, y)).startswith("the gradient of weight is 4., from 2 paths:")
     model = mg.nn.Sequential(mg.nn.Linear(2, 1), mg.nn.ReLU())
     assert [each.name for each in mg.why(model)] == ["layers.0.weight", "layers.0.bias"]
+
+
+def test_an_output_that_does_not_depend_on_it_asks_to_be_computed_from_it():
+    x, w = leaf([1.0, 2.0]), leaf(3.0)
+    with mg.no_grad():
+        y = (x * 2).sum()
+    for output in y, (x.detach() * w).sum():
+        assert mg.why(x, output).repair.startswith("compute it from x: detach(), no_grad()")
+
+
+def test_saved_values_that_were_changed_in_place_are_not_taken_for_those_of_backward():
+    x = leaf([1.0, 2.0])
+    y = (x * x).sum()
+    y.backward()
+    with mg.no_grad():
+        x -= 0.1 * x.grad
+    for told in mg.why(x), mg.why(x, y):
+        assert [gave for _, gave in told.paths] == [None, None]
+        assert told.total.tolist() == [2.0, 4.0]
+        assert "MulBackward0 saved 'x', which was changed in place since: how much" in str(told)
+    assert "+=" not in str(mg.draw(y).describe())
+    x.zero_grad()
+    assert mg.why(x).reason.startswith(".grad is None")
+
+
+def test_values_changed_in_place_before_backward_are_the_reason():
+    x = leaf([1.0, 2.0])
+    y = x * 1
+    z = (y * y).sum()
+    y += 1
+    told = mg.why(x, z)
+    assert (
+        told.reason == "MulBackward0 saved 'x', which was changed in place since: backward() fails"
+    )
+    assert "h = h +" in told.repair
+
+
+def test_a_large_graph_that_gave_its_gradients_away_is_not_taken_for_a_rule_that_gave_none():
+    x = leaf(np.ones(5000))
+    y = (x * x).sum()
+    y.backward()
+    x.zero_grad()
+    assert mg.why(x, y).reason.startswith(".grad is None: grad() returns gradients")
+
+
+@pytest.mark.parametrize(
+    ("values", "function", "repair"),
+    [
+        ([0.0], lambda x: x * 1e200 * 1e200, "smaller weights"),
+        ([0.0], lambda x: x**2, ""),
+        ([0.0], lambda x: x * 0.0, "a factor is 0"),
+        (np.ones((0, 3)), lambda x: x * 2, ""),
+    ],
+)
+def test_a_repair_is_that_of_what_went_wrong(values, function, repair):
+    x = leaf(values)
+    with np.errstate(all="ignore"):
+        told = mg.why(x, function(x).sum())
+    assert told.repair.startswith(repair)
+    assert bool(told.repair) == bool(repair)
