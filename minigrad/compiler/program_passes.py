@@ -98,6 +98,9 @@ def _close_sizes(block: Block) -> None:
         elif inner:
             _leaving(block, op, inner)
         else:
+            for var in map(block.find_var, op.output_names):
+                if var is not None and var.kind == "var":  # a size that followed from an open one
+                    var.shape = (-1,) * var.ndim
             infer_outputs(block, op)
 
 
@@ -128,11 +131,12 @@ def _like_their_forward(block: Block, names: list[str]) -> None:
     """Gradients have the shape of what they are the gradient of."""
     for name in names:
         var, base = block.vars.get(name), name
-        while var is not None and -1 in var.shape and GRAD in base:
+        while var is not None and GRAD in base:
             base = base.rpartition(GRAD)[0]
             source = block.find_var(base)
             if source is not None and -1 not in source.shape:
                 var.shape = source.shape
+                break
 
 
 # -- Grad ops become primitives: what ``tanh_grad`` does, as multiplications and a difference

@@ -245,6 +245,8 @@ def arrays_in(value: Any) -> list[Array]:
         return [value]
     if isinstance(value, Call | Control):
         return value.touches()
+    if isinstance(value, ShapeWhenRun):
+        return [value.array]
     if isinstance(value, dict):
         value = value.values()
     elif isinstance(value, slice):

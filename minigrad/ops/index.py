@@ -80,7 +80,15 @@ def filled(template, arrays):
 # -- basic indices -------------------------------------------------------------------------
 
 
-@primitive(type="getitem", title="Getitem", view=True)
+def _cut(inputs, attrs):
+    """An open size is tried as two that are larger than any number in an index."""
+    ((shape, dtype),) = inputs["x"]
+    tried = ([size if n < 0 else n for n in shape] for size in (10**6, 10**9))
+    one, other = (np.broadcast_to(False, s)[attrs["index"]].shape for s in tried)
+    return [(tuple([n if n == m else -1 for n, m in zip(one, other, strict=True)]), dtype)]
+
+
+@primitive(type="getitem", title="Getitem", view=True, infer=_cut)
 def basic_getitem(x, *, index):
     """``x[index]`` for numbers, slices, None and ``...``."""
     return np.asarray(x)[index]

@@ -24,7 +24,17 @@ def concat(*x, axis=0):
     return np.concatenate(x, axis=axis)
 
 
-@primitive(list_output=True, view=True)
+def _pieces(inputs, attrs):
+    ((full, dtype),) = inputs["x"]
+    axis = one_axis(attrs.get("axis", 0), len(full))
+    shapes = [s for s, _ in inputs.get("shapes_like", ())] or attrs["shapes"]
+    sizes = [s[axis] for s in shapes]
+    if full[axis] >= 0 and -1 not in sizes:  # the last piece is what is left
+        sizes[-1] = max(full[axis] - sum(sizes[:-1]), 0)
+    return [((*full[:axis], n, *full[axis + 1 :]), dtype) for n in sizes]
+
+
+@primitive(list_output=True, view=True, infer=_pieces)
 def split_like(x, *, shapes, axis=0):
     """Cut ``x`` along an axis into pieces as long as ``shapes`` say: the gradient of `concat`."""
     axis = one_axis(axis, x.ndim)

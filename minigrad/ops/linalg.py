@@ -186,7 +186,7 @@ def kron(x, y):
     apart = mul(
         reshape(x, [s for n in a for s in (n, 1)]), reshape(y, [s for n in b for s in (1, n)])
     )
-    return reshape(apart, [m * n for m, n in zip(a, b, strict=True)])
+    return reshape(apart, [m * n if min(m, n) >= 0 else -1 for m, n in zip(a, b, strict=True)])
 
 
 # -- triangles and diagonals ---------------------------------------------------------------
@@ -270,7 +270,7 @@ def diag(x, k=0):
         raise refusal(what, "mg.diagonal(x, axis1=-2, axis2=-1), of each matrix of a stack")
     if len(shape) == 2:
         return diagonal(x, k)
-    n = shape[0] + abs(k)
+    n = len(x) + abs(k)
     return put_diagonal(x, (n, n), k)
 
 

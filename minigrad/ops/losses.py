@@ -72,12 +72,13 @@ def cross_entropy(
     if ignore_index is not None:
         what = "ignore_index names a class, and this target holds probabilities"
         raise refusal(what, "probabilities of 0 in the rows to ignore")
-    if share:
-        target = target * (1 - share) + share / np.shape(x)[axis]
-    terms = target * log_softmax(x, axis)
+    logs = log_softmax(x, axis)
     if weight is not None:
-        terms = terms * _along(weight, x, axis)
-    return reduced(-reduce_sum(terms, axis), reduction)
+        logs = logs * _along(weight, x, axis)
+    losses = -reduce_sum(target * logs, axis)
+    if share:
+        losses = losses * (1 - share) - mean(logs, axis) * share
+    return reduced(losses, reduction)
 
 
 @primitive(type="cross_entropy", nondiff=("target",))
@@ -130,7 +131,9 @@ def _known(classes):
 def uncounted(target, classes):
     """What is wrong with targets that are not all classes, and the repair; None if they are."""
     low, high = np.minimum.reduce, np.maximum.reduce
-    if not target.size or (low(target, None) >= 0 and high(target, None) < classes):
+    if not target.size or classes < 0:  # which is an open size
+        return None
+    if low(target, None) >= 0 and high(target, None) < classes:
         return None
     what = f"classes from {target.min()} to {target.max()} are not all among 0 … {classes - 1}"
     return what, "count classes from 0"
@@ -209,7 +212,7 @@ def _likelihood(x, target, axis, reduction, weight, ignore_index, share):
 def _along(weight, x, axis):
     """One number for each class, along the axis of classes."""
     shape, size = [1] * len(np.shape(x)), np.shape(x)[axis]
-    if np.shape(weight) != (size,):
+    if not fits(np.shape(weight), (size,)):
         what = f"weight is {describe(weight)}, and there are {size} classes"
         raise refusal(what, "one number for each class: mg.ones([n])")
     shape[axis] = size

@@ -756,3 +756,14 @@ def test_design_has_the_passes_in_order_and_says_which_need_exact_to_be_false():
     assert [f for f in rows if f in conditions] == list(conditions)
     only = {f for f in conditions if "hence only with `exact=False`" in rows[f]}
     assert only == {f for f, when in conditions.items() if when == {"inexact"}}
+
+
+def test_a_value_of_which_only_the_shape_is_read_is_there():
+    prog = static.Program()
+    with static.program_guard(prog):
+        x = static.data("x", [3])
+        rows = mg.select_rows(x, x > 0)
+        (g,) = static.gradients(mg.cos(rows) + rows * 2.0, [x])
+    feed = {"x": np.array([1.0, -1.0, 2.0])}
+    wanted = static.Executor().run(prog, feed, [g])
+    np.testing.assert_array_equal(static.compile(prog, fetch=[g])(feed), wanted)

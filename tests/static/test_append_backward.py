@@ -445,6 +445,22 @@ def test_a_state_that_every_step_moves_is_not_there_for_the_grad_block():
             static.append_backward(s)
 
 
+def test_a_target_overwritten_by_a_constant_is_not_mixed_with_what_it_was():
+    program = static.Program()
+    with static.program_guard(program):
+        w, c = static.parameter("w", [1.0]), static.data("c", [1])
+
+        def branch():
+            h = w * 2.0
+            before = h * 3.0
+            program.current_block().append_op("assign", {"x": c}, {"out": h})
+            return h, before
+
+        for targets in branch(), static.cond(c.sum() > 0, branch, lambda: (w, w)):
+            with pytest.raises(ProgramError, match="overwrites it, the target is the other"):
+                static.gradients(targets, [w])
+
+
 def test_an_update_between_two_backward_parts_is_an_error():
     program = static.Program()
     with static.program_guard(program):

@@ -36,7 +36,8 @@ def find_op_path(
     flows, behind = _flows(block, ops, wanted, no_grad)
     inside = dict([*written_inside(block, ops)][::-1])  # name → the first that writes it
     needed = set(targets) - no_grad
-    read: dict[str, int] = {}  # wanted name → the last operator whose gradient reaches it
+    #: wanted name → the last operator whose gradient reaches it; a target's is there already
+    read = dict.fromkeys(needed, len(ops))
     closed: dict[str, int] = {}  # … and an operator before that which gave it its value
     path: Path = []
     left_out = list[int]()
@@ -59,9 +60,9 @@ def find_op_path(
             needed.add(name)
             if inside and inside.get(name, k + 1) <= k:
                 raise ProgramError(_written_before(ops[k], name, ops[inside[name]]))
+            if name in closed:
+                raise ProgramError(_two_values(ops, name, k, closed[name], read[name]))
             if name in wanted:
-                if name in closed:
-                    raise ProgramError(_two_values(ops, name, k, closed[name], read[name]))
                 read.setdefault(name, k)
     if left_out:
         pruned += _left_out(ops, left_out, targets, flows, no_grad)
@@ -131,7 +132,8 @@ def _flows(
 
 def _two_values(ops: Ops, name: str, first: int, writer: int, last: int) -> str:
     what = f"{name!r} has two values on the way to the loss: #{first} {ops[first].type} reads one, #{writer} "
-    what += f"{ops[writer].type} overwrites it, #{last} {ops[last].type} reads the other; its gradient would mix both."
+    other = f"#{last} {ops[last].type} reads" if last < len(ops) else "the target is"
+    what += f"{ops[writer].type} overwrites it, {other} the other; its gradient would mix both."
     return f"{what}\n  overwritten at {ops[writer].source_line}\n  repair: {repair(ops[writer])}"
 
 

@@ -32,7 +32,7 @@ Type = tuple[Shape, DType]  #: shape and dtype
 Variables = dict[str, list[Variable]]  #: slot → what is given there
 
 
-_TRIALS = ((3, True), (5, False))  # a size for -1, and what masks hold
+_TRIALS = ((3, True), (8, False))  # a size for -1, and what masks hold
 
 
 _FOUND: dict[Any, list[Type]] = {}  # layers repeat, so most answers are known

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import ProgramError, wrong
+from ...errors import wrong
 from ...errors.other_libraries import TABLES, knows_others
 from ...ops.shape import DType, Shape
 from ...primitives.arguments import Args, Attrs
@@ -23,18 +23,22 @@ if TYPE_CHECKING:
 class ShapeOf:
     """The shape of a Variable, known when the program runs: an attr given as ShapeOf becomes a slot ``<attr>_like``."""
 
-    __slots__ = ("name",)
+    __slots__ = ("name", "rank")
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, rank: int) -> None:
+        self.name, self.rank = name, rank
+
+    def __len__(self) -> int:
+        return self.rank
 
     def _unknown(self, *args: Any) -> Any:
-        raise ProgramError(
+        raise wrong(
             f"a gradient rule computes with the shape of {self.name!r}, which has a size -1 and is "
-            "known only when the program runs.\n  repair: declare the data with its full shape"
+            "known only when the program runs",
+            "declare the data with its full shape",
         )
 
-    __len__ = __iter__ = __getitem__ = __add__ = __radd__ = _unknown
+    __iter__ = __getitem__ = __add__ = __radd__ = _unknown
 
     def __repr__(self) -> str:
         return f"shape of {self.name}"

@@ -118,7 +118,7 @@ def _sum_back(value: Any, like: Any) -> Any:
 def shape_of(value: Any) -> Any:
     """The shape of an array, or of a Variable as far as it is known: else a `ShapeOf`."""
     if isinstance(value, Variable) and -1 in value.shape:
-        return ShapeOf(value.name)
+        return ShapeOf(value.name, value.ndim)
     return tuple(np.shape(value))
 
 
@@ -144,7 +144,7 @@ def _shapes_of(values: list[Any]) -> list[Any]:
     """The shape of each; where one is open, all are read when the program runs."""
     shapes = [shape_of(v) for v in values]
     if any(isinstance(s, ShapeOf) for s in shapes):
-        return [ShapeOf(v.name) for v in values]
+        return [ShapeOf(v.name, v.ndim) for v in values]
     return shapes
 
 

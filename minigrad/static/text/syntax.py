@@ -43,6 +43,7 @@ from ..program.operator import (
 )
 from ..program.program import BackwardCall, Program, Pruned
 from ..program.variable import Variable, check_name
+from ..run.interpreter import outer_reads
 from .literals import DTYPES, LIMIT, check_memory, declare, from_plain, to_plain
 
 SMALL = 16  #: elements of a constant whose value is shown
@@ -68,7 +69,9 @@ def _block_lines(block: Block) -> list[str]:
     if block.forward_block >= 0:
         head += f" grad of {block.forward_block}"
     lines = [head + ":"]
-    makers = {n: op.type for op in block.ops for n in op.output_names}
+    makers = {n: op.type for op in reversed(block.ops) for n in op.output_names}
+    for name in outer_reads(block.ops):  # which is there before anything here makes it
+        makers.pop(name, None)
     lines += [
         f"  {_declaration(block, v)}" for v in block.vars.values() if not _follows(block, v, makers)
     ]

@@ -275,3 +275,36 @@ def test_every_operator_of_second_derivatives_is_read(function):
     operators = [op for block in program.blocks for op in block.ops]
     read.update(n for op in operators for n in (*op.input_names, *op.block_names))
     assert [op for op in operators if read.isdisjoint(op.output_names)] == []
+
+
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: mg.prod(x, axis=1),
+        lambda x: mg.cumprod(x, axis=0),
+        lambda x: mg.sort(x, axis=0),
+        lambda x: mg.concat(x, x),
+        lambda x: x[:2],
+        lambda x: x[5:],
+    ],
+)
+def test_second_derivatives_where_the_first_size_is_open(function, size):
+    def first_and_second(x, w, grad):
+        y = mg.sin(function(x * w)).sum()
+        (first,) = grad(y, [x])
+        return first, grad((first * first).sum(), [x])[0]
+
+    prog = static.Program()
+    with static.program_guard(prog):
+        w = np.array([1.0, 2.0])
+        found = first_and_second(static.data("x", [-1, 2]), w, static.gradients)
+    given = np.random.default_rng(0).normal(size=(size, 2))
+    x = mg.tensor(given, requires_grad=True)
+    wanted = first_and_second(x, w, lambda y, x: mg.grad(y, x, create_graph=True))
+    for run in (
+        static.Executor().run(prog, {"x": given}, found),
+        static.compile(prog, None, found)(x=given),
+    ):
+        for value, other in zip(run, wanted, strict=True):
+            np.testing.assert_allclose(value, other.detach().numpy(), rtol=1e-9)

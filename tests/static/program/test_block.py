@@ -110,7 +110,7 @@ def test_variables_and_blocks_show_themselves(prog):
     assert repr(x) == "Variable(x: float64[2, 3])"
     assert repr(prog.global_block()) == "<block 0, parent -1: 0 ops, 2 variables>"
     assert repr(prog) == "<Program: 1 blocks, 0 ops>"
-    assert repr(ShapeOf("x")) == "shape of x"
+    assert repr(ShapeOf("x", 1)) == "shape of x"
     assert prog._repr_mimebundle_()["text/plain"] == "Program: 0 ops, 0 grad ops"
 
 

@@ -373,3 +373,38 @@ def test_values_of_any_size_are_foretold_without_memory_for_them():
         assert tracemalloc.get_traced_memory()[1] < 10**7
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("index", "shape"),
+    [
+        (slice(None, None, 5), (-1, 4)),
+        (slice(5, None), (-1, 4)),
+        (slice(None, -7), (-1, 4)),
+        (slice(None, 2), (2, 4)),
+        ((4, slice(1, 3)), (2,)),
+        ((Ellipsis, None, 0), (-1, 1)),
+    ],
+)
+def test_a_part_of_an_open_axis_has_a_size_only_if_every_long_one_gives_it(index, shape):
+    with static.program_guard(static.Program()):
+        assert static.data("x", [-1, 4])[index].shape == shape
+
+
+def test_functions_that_count_along_an_open_axis():
+    x, shares = np.arange(6.0).reshape(2, 3), np.array([[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]])
+    functions = [
+        lambda x, t: mg.cross_entropy(x, t, label_smoothing=0.3),
+        lambda x, t: mg.cross_entropy(x, t, weight=[1.0, 2.0, 4.0]),
+        lambda x, t: mg.cross_entropy(x, [0, 2], weight=[1.0, 2.0, 4.0]),
+        lambda x, t: mg.kron(x[0], t[0]),
+    ]
+    for function in functions:
+        prog = static.Program()
+        with static.program_guard(prog):
+            y = function(static.data("x", [2, -1]), static.data("t", [2, -1]))
+        (value,) = static.Executor().run(prog, {"x": x, "t": shares}, [y])
+        np.testing.assert_allclose(value, function(mg.tensor(x), mg.tensor(shares)).numpy())
+    unknown = r"the length of Variable 'x' \[-1\] is not known"
+    with static.program_guard(static.Program()), pytest.raises(ProgramError, match=unknown):
+        mg.diag(static.data("x", [-1]))

@@ -172,3 +172,20 @@ def test_a_small_constant_is_shown_with_its_value_and_a_larger_one_is_not():
 def test_an_operator_of_an_unknown_type_is_shown_with_its_slots():
     op = static.Operator("nobody", {"x": ["a"], "y": ["b", "c"]}, {"out": ["d"]}, {"n": 1})
     assert repr(op) == "out=d = nobody(x=a, y=[b, c], n=1)"
+
+
+def test_what_control_flow_makes_and_an_operator_overwrites_is_declared():
+    prog = static.Program()
+    with static.program_guard(prog):
+        x = static.data("x", [])
+
+        def body(i, s):
+            prog.current_block().append_op("tanh", {"x": s}, {"out": s})
+            return i + 1, s
+
+        _, s = static.while_loop(lambda i, s: i < 2, body, [0, x])
+        prog.global_block().append_op("exp", {"x": s}, {"out": s})
+    again = static.parse(str(prog))
+    assert str(again) == str(prog)
+    results = [static.Executor().run(p, {"x": 0.5}, [s.name]) for p in (prog, again)]
+    np.testing.assert_array_equal(*results)
