@@ -187,7 +187,7 @@ EAGER = [
             "None if o._node is None else Overwritten(o, data)",
             "o._node",
         ),
-        ("versions are compared the wrong way", "if number <= node.seq:", "if number >= node.seq:"),
+        ("versions are compared the wrong way", "if number > node.seq:", "if number < node.seq:"),
         (
             "a view has a version of its own",
             'while isinstance(getattr(array, "base", None), np.ndarray):',
