@@ -1,6 +1,8 @@
 """Questions on fresh graphs, when they are asked again, and where a learner is."""
 
 import json
+import re
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,6 +11,8 @@ from minigrad.course import cli, launch, mine, progress
 from minigrad.course import questions as recall
 from minigrad.course.folder import find_course
 from minigrad.course.steps import CourseError
+from steps import step11_saved_values as step11
+from steps import step18_adjustments as step18
 
 KINDS = recall.kinds(20)
 
@@ -46,6 +50,35 @@ def test_answers_are_those_of_calculus(kind, text, right):
     assert (text, right) in {
         (q.text, q.right) for q in (recall.question(kind, s) for s in range(99))
     }
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_is_saved_is_what_the_nodes_of_step_11_save(seed):
+    asked = recall.question("what_is_saved", seed)
+    form = re.search("node of (.*) save", asked.text)[1]
+    x, y = (step11.Tensor(0.5, requires_grad=True) for _ in "xy")
+    node = eval(form, {**vars(step11), "x": x, "y": y}).grad_fn
+    assert asked.right == (", ".join(sorted(node.saved)) or "nothing")
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_is_pruned_is_what_the_passes_of_step_18_drop(seed):
+    asked = recall.question("what_is_pruned", seed)
+    middle, no_grad = re.search(r"b = (\w+)\(a\).*\{(\w)\}", asked.text).groups()
+
+    def types(*no_grad):
+        block = step18.Program().blocks[0]
+        for name in "xwv":
+            block.create_var(name, (2,), persistable=True)
+        for type, *reads, out in ("mul", "x", "w", "a"), ("exp", "a", "b"), ("mul", "b", "v", "c"):
+            block.append_op(type, *reads, out=out)
+        loss = block.append_op("reduce_sum", "c", out="loss")
+        start = len(block.ops)
+        step18.append_backward(loss, no_grad_set=no_grad)
+        return Counter(op.type for op in block.ops[start:])
+
+    gone = sorted((types() - types(no_grad)).elements()) or ["none"]
+    assert sorted(asked.right.replace(middle, "exp").split(", ")) == gone
 
 
 def test_only_kinds_of_steps_that_are_done_are_asked_and_the_oldest_first():
