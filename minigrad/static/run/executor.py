@@ -123,7 +123,7 @@ def _fetched(name: str, scope: Scope) -> Any:
         return np.array(value) if isinstance(value, np.ndarray | np.generic) else value
     values = _in_steps(name, scope)
     if values is None:
-        what = f"{name!r} has no value in this run: the block it belongs to did not run"
+        what = f"{name!r} has no value in this run: no operator that ran writes it"
         raise wrong(what, "fetch what the loop or the cond returns")
     return values
 

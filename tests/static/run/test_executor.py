@@ -328,7 +328,9 @@ def test_a_value_of_a_branch_that_was_not_taken_cannot_be_fetched():
 
         static.cond(x > 0.0, double, lambda: x)
     assert static.Executor().run(prog, {"x": 1.5}, inside)[0].tolist() == 3.0
-    with pytest.raises(ProgramError, match="has no value in this run: the block it belongs to"):
+    with pytest.raises(
+        ProgramError, match="has no value in this run: no operator that ran writes it"
+    ):
         static.Executor().run(prog, {"x": -1.5}, inside)
 
 
