@@ -59,7 +59,7 @@ def same(what: str, observed: Any, expected: Any) -> None:
         equal = np.array_equal(observed, expected)
     else:
         equal = observed is expected or bool(observed == expected)
-    require(equal, what, observed, expected)
+    require(equal, what, _told(observed, expected), expected)
 
 
 def close(what: str, observed: Any, expected: Any) -> None:
@@ -67,10 +67,17 @@ def close(what: str, observed: Any, expected: Any) -> None:
 
     >>> close("the sum", 0.1 + 0.2, 0.3)
     """
-    require(_agree(observed, expected), what, observed, expected)
+    require(agree(observed, expected), what, _told(observed, expected), expected)
 
 
-def _agree(observed: Any, expected: Any) -> bool:
+def _told(observed: Any, expected: Any) -> Any:
+    """A text in quotes where none is expected: '1024.0' is no number, and 'None' is not None."""
+    quoted = isinstance(observed, str) and not isinstance(expected, str)
+    return f"'{observed}'" if quoted else observed
+
+
+def agree(observed: Any, expected: Any) -> bool:
+    """Whether shapes agree, and numbers nearly."""
     with suppress(TypeError, ValueError):
         if np.asarray(observed).dtype.kind in "US":  # a text is no number, though float() reads it
             return False

@@ -83,7 +83,7 @@ WILD = {
         "square(3) is <Loud: its repr raised RuntimeError>",
     ),
     "returns something at an address": (answers(object()), "square(3) is <object object at 0x…>"),
-    "returns many lines": (answers("a\nb"), "square(3) is a b, expected 9"),
+    "returns many lines": (answers("a\nb"), "square(3) is 'a b', expected 9"),
     "is a class": (type("Square", (), {}), "your code raised TypeError"),
 }
 
@@ -220,6 +220,14 @@ def test_close_allows_rounding_and_nothing_else():
     close("it", [0.1 + 0.2, np.nan], [0.3, np.nan])
     with pytest.raises(Mismatch, match=r"it is 0\.30001, expected 0\.3"):
         close("it", 0.30001, 0.3)
+
+
+def test_a_text_where_none_is_expected_stands_in_quotes():
+    for compare, text, expected in ((close, "4.0", 4.0), (same, "None", None)):
+        with pytest.raises(Mismatch, match=f"^it is '{text}', expected {text}$"):
+            compare("it", text, expected)
+    with pytest.raises(Mismatch, match="^it is no, expected yes$"):
+        same("it", "no", "yes")
 
 
 def test_a_table_of_cases_is_run_row_by_row():
