@@ -402,7 +402,8 @@ power = define("pow", lambda x, n: x ** n, x="grad * n * x ** (n - 1)")
 #
 # **11e. The engine: what to save.** `node.formulas` holds one compiled formula for each input, by
 # name; `node.next_functions` holds the edges of the same inputs, in the same order. An input whose
-# edge leads nowhere, `(None, 0)`, wants no gradient: nobody will ask for its formula.
+# edge leads nowhere, `(None, 0)`, wants no gradient: nobody will ask for its formula. (The names in a
+# compiled formula are its `co_names`.)
 #
 # Return a dictionary from names to `Saved(value, node)`. It holds the inputs (by their names) and
 # the result (as `out`) that a wanted formula reads, and no more.

@@ -576,8 +576,8 @@ def backward(op, no_grad=()):
 
 # %% [markdown]
 # **14c.** Choose the names for `no_grad` so that *exactly one* gradient operator of `two_layers`
-# is left, and that one writes `b2@GRAD`. Write a set of names. There is more than one answer; the
-# shortest has one name.
+# is left, and that one writes `b2@GRAD` and nothing else. Write a set of names. There is more than one
+# answer; the shortest has one name.
 
 # %% tags=["active-ipynb", "exercise", "ex-14c"]
 # ### BEGIN SOLUTION

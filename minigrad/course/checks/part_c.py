@@ -142,11 +142,12 @@ def slope(operation, Tensor, point):
 
 @checker("11e")
 def what_to_save(what_to_save, Tensor, Saved):
-    x, y, out = (Tensor(number) for number in (2.0, 3.0, 5.0))
-    values = {"x": x, "y": y, "out": out}
     for wanted, expected, formulas in rows("11e"):
+        values = {name: Tensor(2.0, requires_grad=name in wanted) for name in "xy"}
+        out = values["out"] = Tensor(5.0)
         node = SimpleNamespace(
             formulas={slot: compile(text, slot, "eval") for slot, text in formulas.items()},
+            formula_texts=formulas,
             next_functions=tuple((object() if s in wanted else None, 0) for s in formulas),
         )
         out.grad_fn = node
@@ -155,6 +156,8 @@ def what_to_save(what_to_save, Tensor, Saved):
         saved = what_to_save(node, [values[slot] for slot in formulas], out)
         a_dict = isinstance(saved, dict)
         require(a_dict, f"what is {what}", saved, "a dictionary from names to Saved(value, node)")
+        left = ", ".join(node.formulas)
+        same("the text of the inputs that have a formula afterwards", left, ", ".join(formulas))
         same(f"the list of names {what}", sorted(saved), expected)
         for name, each in saved.items():
             same(f"what is kept as {name}", type(each).__name__, "Saved")

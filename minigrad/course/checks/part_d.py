@@ -67,16 +67,21 @@ def add_scale(add_scale, OPS, Operator, Scope, build_grad_op):
         for wanted, slot in (("scale", "x"), ("scale_grad", "out_grad")):
             require(wanted in OPS, "the registry", ", ".join(OPS), f"one with {wanted!r}")
             same(f"the list of slots of {wanted}", list(OPS[wanted].inputs), [slot])
-        op = operator(Operator, "v = scale(x=u, factor=3.0)")
-        grad_op = build_grad_op(op)
-        same("the type of the grad op", grad_op.type, "scale_grad")
-        same("the attributes of the grad op", grad_op.attrs, {"factor": 3.0})
-        same("what the grad op reads", dict(grad_op.inputs), {"out_grad": ["v@GRAD"]})
-        scope = Scope({"u": np.array([2.0, -1.0]), "v@GRAD": np.array([1.0, 10.0])})
-        op.run(scope)
-        grad_op.run(scope)
-    close("scale of [2, -1] by 3", scope["v"], [6.0, -3.0])
-    close("the gradient for out_grad [1, 10] and factor 3", scope["u@GRAD"], [3.0, 30.0])
+        for factor in (3.0, -0.5):
+            op = operator(Operator, f"v = scale(x=u, factor={factor})")
+            grad_op = build_grad_op(op)
+            same("the type of the grad op", grad_op.type, "scale_grad")
+            same("the attributes of the grad op", grad_op.attrs, {"factor": factor})
+            same("what the grad op reads", dict(grad_op.inputs), {"out_grad": ["v@GRAD"]})
+            u, v_grad = np.array([2.0, -1.0]), np.array([1.0, 10.0])
+            scope = Scope({"u": u.copy(), "v@GRAD": v_grad.copy()})
+            op.run(scope)
+            grad_op.run(scope)
+            close(f"scale of [2, -1] by {factor:g}", scope["v"], factor * u)
+            what = f"the gradient for out_grad [1, 10] and factor {factor:g}"
+            close(what, scope["u@GRAD"], factor * v_grad)
+            close("x afterwards", scope["u"], u)
+            close("out_grad afterwards", scope["v@GRAD"], v_grad)
 
 
 @checker("13b")
@@ -84,6 +89,8 @@ def needed(needed):
     for kind, known, shortest, divides in rows("13b"):
         require(kind in needed, f"the entry for {kind}", "missing", "a string of slots")
         entry = needed[kind]
+        known_kind = isinstance(entry, str | list | tuple | set)
+        require(known_kind, f"the entry for {kind}", entry, "a string of slots")
         slots = entry.replace(",", " ").split() if isinstance(entry, str) else list(entry)
         right = [set(each.split()) for each in shortest]
         if set(slots) not in right:
@@ -112,7 +119,7 @@ def mirror(mirror, NetOp, Operator):
         return [answer.type, *map(said, answer.ops)] if answer.ops else "nop"
 
     mul, add, last = operators(
-        Operator, "h = mul(x=x, y=w)", "y = add(x=h, y=b)", "z = mul(x=y, y=y)"
+        Operator, "h = mul(x=x, y=w)", "y = add(x=h, y=A)", "z = mul(x=y, y=y)"
     )
     layer = NetOp([mul, add], "layer")
     nets = {"h": mul, "y": layer, "z": NetOp([layer, last], "outer")}
@@ -161,7 +168,7 @@ def fc(fc, NetOp, Scope, backward):
 @checker("14b")
 def flatten(flatten, NetOp, Operator, backward):
     squares = operators(Operator, *(f"v{i + 1} = square(x=v{i})" for i in range(7)))
-    deep = NetOp(squares[3:5], "deep")
+    deep = NetOp([squares[3], NetOp([squares[4]])], "deep")
     middle = NetOp([*squares[1:3], deep], "middle")
     first, *_, sixth, last = squares
     nest = NetOp([first, middle, NetOp([sixth]), last], "nest")
@@ -266,7 +273,10 @@ def steps_back(steps_back, RnnOp, NetOp, Operator, Scope, backward):
         scope = Scope(W=0.7, b=-0.1, h0=0.2, xs=np.array(xs))
         RnnOp(net, "xs", "h0", "hs", "hT").run(scope)
         steps, totals = list(scope["hs@SCOPES"]), {"W": np.zeros(()), "b": np.zeros(())}
-        answer = steps_back(backward(net), steps, list(states_grad), last, totals)
+        given = list(steps)
+        answer = steps_back(backward(net), given, list(states_grad), last, totals)
+        order = [number for each in given for number, step in enumerate(steps) if each is step]
+        same("the list of step scopes, by number, afterwards", order, list(range(len(steps))))
         three = isinstance(answer, tuple | list) and len(answer) == 3
         wanted = "elements' gradients, state's gradient, totals"
         require(three, "what comes back", answer, wanted)
@@ -284,3 +294,5 @@ def steps_back(steps_back, RnnOp, NetOp, Operator, Scope, backward):
         for name, wanted_sum in (("W", total), ("b", sum(elements))):
             close(f"the sum for {name} {words}", answer[2].get(name), wanted_sum)
         close(f"the list of gradients of the elements {words}", list(answer[0]), elements)
+        left = all("W@GRAD" in step for step in steps)
+        require(left, "what is left in the scope of each step", "no W@GRAD", "its own W@GRAD")

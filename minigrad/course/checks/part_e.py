@@ -100,7 +100,7 @@ def without_zeros(without_zeros, half, everything, shared, append_backward):
     for name, network in (("half()", half), ("everything()", everything)):
         text = said(network, w=np.arange(4.0), z=np.zeros(2))
         begins = isinstance(text, str) and text.startswith("'b@GRAD' has no value in this scope")
-        require(begins, f"what you return for {name}", text, "the text of the scope's error")
+        require(begins, f"what you return for {name}", text, "the scope's error about b@GRAD")
     same("the outcome of shared(), which has no zeros", said(shared, x=3.0, w=5.0), None)
 
 
@@ -121,12 +121,22 @@ def run_steps_grad(run_steps_grad, run, append_backward, power, hold, Program):
 
     for words, name, feed, expected in rows("19e"):
         y = power() if name == "power" else held(**rows("19e", name))
+        feed = {"zero": 0, **{each: np.array(value) for each, value in feed.items()}}
+        kept = starts(run(y.block.program, feed))
         append_backward(y)
-        feed = {each: np.array(value) for each, value in feed.items()}
-        scope = run(y.block.program, {"zero": 0, **feed})
+        scope = run(y.block.program, feed)
         gradients = [scope.get(f"{each}@GRAD") for each in "xw"]
         gradients = [None if g is None else np.array(g, float).tolist() for g in gradients]
         same(f"the list of gradients of {words} for x and w", gradients, expected)
+        what = f"the list of what s was in each step of {words} afterwards"
+        same(what, starts(scope), kept)
+        left = all("y@GRAD" in step for step in scope["step_scopes_1"])
+        require(left, "what is left in the scope of each step", "no y@GRAD", "its own y@GRAD")
+
+
+def starts(scope):
+    """What s was at the start of each step."""
+    return [np.asarray(step["s"]).tolist() for step in scope["step_scopes_1"]]
 
 
 def values(name, write_body, power_of_x, append_backward, run):

@@ -18,6 +18,8 @@ def softsign(kernel, rule, by_links, by_grad_fn, by_net, by_program):
     values = {name: np.array(numbers) for name, numbers in rows("20a", "values").items()}
     size = 1 + np.abs(values["w"])
     close("the kernel at (-2, 0.25, 1)", kernel(values["w"]), values["w"] / size)
+    column = values["w"].reshape(3, 1)
+    close("the kernel at a column", kernel(column), column / size.reshape(3, 1))
     with patch.dict(REGISTRY):
         REGISTRY.pop("softsign", None)
         primitive(kernel, type="softsign").grad(x=rule)
@@ -45,7 +47,7 @@ PARAMETERS = (("u", 2.0), ("w", 3.0))
 
 @checker("20b")
 def find_the_bug(number, name):
-    what, is_number = "the number of the operator", isinstance(number, int)
+    what, is_number = "the number of the operator", isinstance(number, int | np.integer)
     require(is_number, what, number, "a plain number, such as 9")
     # what is right stays hidden
     require(number == NUMBER, what, number, "that of another grad operator")

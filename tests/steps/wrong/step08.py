@@ -34,6 +34,20 @@ class WithoutGy(Power):
         return x1 * x0 ** (x1 - 1), x0**x1 * np.log(x0)
 
 
+class OfSingleNumbers(Power):
+    def backward(self, gy):
+        x0, x1 = map(float, self.boxes)
+        return x1 * x0 ** (x1 - 1) * gy, x0**x1 * np.log(x0) * gy
+
+
+class WritesIntoGy(Power):
+    def backward(self, gy):
+        x0, x1 = self.boxes
+        gx0 = x1 * x0 ** (x1 - 1) * gy
+        gy *= x0**x1 * np.log(x0)
+        return gx0, gy
+
+
 class AsAList(Power):
     def backward(self, gy):
         x0, x1 = self.boxes
@@ -170,6 +184,8 @@ WRONG = {
         (LogOfExponent, Variable, gradcheck),
         (WithoutGy, Variable, gradcheck),
         (AsAList, Variable, gradcheck),
+        (OfSingleNumbers, Variable, gradcheck),
+        (WritesIntoGy, Variable, gradcheck),
     ],
     "8b": [
         ((lambda x: TanhOfInput()(x), two, one), Variable, functions_behind),

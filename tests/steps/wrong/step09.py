@@ -40,6 +40,11 @@ class SumsEverything(SumTo):
         return np.broadcast_to(gy, self.input.data.shape)
 
 
+class InATuple(SumTo):
+    def backward(self, gy):
+        return (np.broadcast_to(gy, self.input.data.shape),)
+
+
 def divided_by_rows(x, axis=None):
     return x.sum(axis=axis) / len(x.data)
 
@@ -148,5 +153,6 @@ NAMED = {
 }
 
 RIGHT = {
+    "9a": [(InATuple, Variable, gradcheck)],
     "9c": [(lambda *sizes: {key: list(shape) for key, shape in right(*sizes).items()}, Variable)],
 }

@@ -86,7 +86,7 @@ NAMED = {
         (((5.0, 3.0), (5.0, -3.0), *BRANCH), "the branch of 3 is taken at -3"),
     ],
     "19b": [
-        ((asks_what_never_changes, *POWER), "zero is compared with n"),
+        ((asks_what_never_changes, *POWER), "the comparison never turns out false"),
         ((writes_p_again, *POWER), "p is written again"),
         ((compares_the_wrong_way, *POWER), "n and i are swapped in the comparison"),
     ],
