@@ -73,15 +73,14 @@ def add_scale(add_scale, OPS, Operator, Scope, build_grad_op):
             same("the type of the grad op", grad_op.type, "scale_grad")
             same("the attributes of the grad op", grad_op.attrs, {"factor": factor})
             same("what the grad op reads", dict(grad_op.inputs), {"out_grad": ["v@GRAD"]})
-            u, v_grad = np.array([2.0, -1.0]), np.array([1.0, 10.0])
-            scope = Scope({"u": u.copy(), "v@GRAD": v_grad.copy()})
+            scope = Scope({"u": np.array([2.0, -1.0]), "v@GRAD": np.array([1.0, 10.0])})
             op.run(scope)
             grad_op.run(scope)
-            close(f"scale of [2, -1] by {factor:g}", scope["v"], factor * u)
+            close(f"scale of [2, -1] by {factor:g}", scope["v"], [2 * factor, -factor])
             what = f"the gradient for out_grad [1, 10] and factor {factor:g}"
-            close(what, scope["u@GRAD"], factor * v_grad)
-            close("x afterwards", scope["u"], u)
-            close("out_grad afterwards", scope["v@GRAD"], v_grad)
+            close(what, scope["u@GRAD"], [factor, 10 * factor])
+            close("what was x, [2, -1], afterwards", scope["u"], [2.0, -1.0])
+            close("what was out_grad, [1, 10], afterwards", scope["v@GRAD"], [1.0, 10.0])
 
 
 @checker("13b")

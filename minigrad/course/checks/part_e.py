@@ -128,8 +128,7 @@ def run_steps_grad(run_steps_grad, run, append_backward, power, hold, Program):
         gradients = [scope.get(f"{each}@GRAD") for each in "xw"]
         gradients = [None if g is None else np.array(g, float).tolist() for g in gradients]
         same(f"the list of gradients of {words} for x and w", gradients, expected)
-        what = f"the list of what s was in each step of {words} afterwards"
-        same(what, starts(scope), kept)
+        same(f"the list of what s was in each step of {words}", starts(scope), kept)
         left = all("y@GRAD" in step for step in scope["step_scopes_1"])
         require(left, "what is left in the scope of each step", "no y@GRAD", "its own y@GRAD")
 
