@@ -1,6 +1,7 @@
 """Putting values together and taking them apart: lists, borders, repetitions."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -30,7 +31,8 @@ def _pieces(inputs, attrs):
     shapes = [s for s, _ in inputs.get("shapes_like", ())] or attrs["shapes"]
     sizes = [s[axis] for s in shapes]
     if full[axis] >= 0 and -1 not in sizes:  # the last piece is what is left
-        sizes[-1] = max(full[axis] - sum(sizes[:-1]), 0)
+        ends = [0, *np.minimum(np.cumsum(sizes[:-1]), full[axis]).tolist(), full[axis]]
+        sizes = [end - start for start, end in pairwise(ends)]
     return [((*full[:axis], n, *full[axis + 1 :]), dtype) for n in sizes]
 
 
