@@ -25,8 +25,8 @@ import numpy as np
 from .. import ops as mg
 from ..errors import ProgramError, describe, read_tables, refusal
 from ..ops import astype
-from ..ops.index import _template as split_index
 from ..ops.index import scatter as scattered
+from ..ops.index import split_index
 from ..ops.losses import reduced
 from ..static.program.program import Program, program_guard
 from ..static.program.variable import Variable

@@ -30,7 +30,7 @@ def getitem(x, index):
     """
     if index.__class__ in _BASIC:
         return basic_getitem(x, index)
-    template, arrays = _template(index)
+    template, arrays = split_index(index)
     if not arrays:
         return basic_getitem(x, template)
     return gather(as_value(x), *arrays, template=template)
@@ -43,13 +43,13 @@ def setitem(x, y, index):
     >>> mg.setitem(mg.tensor([1.0, 2.0, 3.0]), 9.0, slice(1))
     tensor([9., 2., 3.])
     """
-    template, arrays = _template(index)
+    template, arrays = split_index(index)
     if not arrays:
         return basic_setitem(x, y, template)
     return put(as_value(x), y, *arrays, template=template)
 
 
-def _template(index):
+def split_index(index):
     """Split an index into its fixed part and its arrays."""
     parts, arrays = index if isinstance(index, tuple) else (index,), []
     fixed = []
