@@ -353,7 +353,8 @@ class NetOp(Operator):
 # 2. A network asks every operator inside, last one first, with the same `no_grad` and `known`.
 #    Its answer is a network of the type `op.type + "_grad"`.
 # 3. Any other operator has a gradient operator. Where that one would write the gradient of a name
-#    in `no_grad`, it writes `EMPTY`. What it writes is known from now on.
+#    in `no_grad`, it writes `EMPTY`. What it writes is known from now on. (Return the operator that
+#    `build_grad_op` has made, not a copy: step 16 makes one of another kind.)
 
 # %% tags=["exercise", "ex-14e", "engine"]
 def mirror(op, no_grad, known):
