@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
+from typing import Any
 
 from ..atomic import replacing
 from .solution import Namespace, find_solution
@@ -55,11 +56,21 @@ def use_mine(module: ModuleType | None = None) -> None:
         asked = [_dump(each) for each in _functions(cell.source if cell else "")]
         own = [f.name for f in _functions(source) if _definition(namespace.get(f.name)) in asked]
         if own:
-            ours = {name: thing for name, thing in namespace.items() if name not in own}
-            exec(compile(source, f"{FILE}, {id}", "exec"), namespace)
-            namespace.update(ours)
+            names = _Part(namespace)
+            exec(compile(source, f"{FILE}, {id}", "exec"), names)
+            namespace.update({name: names[name] for name in own})
         replaced += [f"{name} ({id})" for name in own]
     print(f"yours: {', '.join(replaced)}" if replaced else "the engine here is ours so far")
+
+
+class _Part(Namespace):
+    """What a part defines, helpers too; any other name is that of the notebook."""
+
+    def __init__(self, notebook: Namespace) -> None:
+        self.notebook = notebook
+
+    def __missing__(self, name: str) -> Any:
+        return self.notebook[name]
 
 
 def _definitions(source: str) -> Iterator[ast.stmt]:

@@ -136,5 +136,10 @@ def test_what_the_function_needs_of_its_cell_comes_with_it_and_takes_no_name(cap
     y = later.square(later.square(x))
     y.backward()
     assert x.grad == 108.0
-    assert later.age.__code__.co_filename == "my_engine.py, 6e"
+    assert later.by_generation.__code__.co_filename == "my_engine.py, 6e"
+    later.age = later.FACTOR = None  # what the notebook calls so is another thing
+    y.backward()
+    assert x.grad == 216.0
+    later.functions_behind = lambda y: []  # and what it defines anew is used
+    assert later.by_generation(y) == []
     assert not hasattr(later, "y")
