@@ -234,6 +234,14 @@ def test_texts_are_not_the_numbers_of_a_known_mistake():
     assert [_alike(mistake, each) for each in answers] == [True, False]
 
 
+def test_where_the_solution_fails_in_the_same_way_no_mistake_is_named(monkeypatch):
+    namespace, objects = given_to_check(STEPS["step12_double_backward"], "12a")
+    monkeypatch.setitem(namespace, "walk", lambda *_: int("no walk"))
+    said = examine("12a", *objects, namespace=namespace).text
+    assert "no walk" in said
+    assert "You get this when" not in said
+
+
 def test_mistakes_are_tried_and_taken_back():
     name, id = ENGINE[0]
     namespace: dict = {}
