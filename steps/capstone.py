@@ -227,7 +227,7 @@ def by_yours(data, seed=0):
 # print("mean of the last ten", round(np.mean(losses[-10:]), 4))
 
 # %% [markdown]
-# Your engine trains a GPT: 4,192 parameters, about 90 functions in the graph of each name, and
+# Your engine trains a GPT: 4,192 parameters, 84 functions in the graph of each name, and
 # `backward` walks them in an order that you wrote.
 #
 # ## The same model in the package
