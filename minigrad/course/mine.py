@@ -8,6 +8,7 @@ import inspect
 import linecache
 import os
 import re
+import symtable
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,7 +58,11 @@ def use_mine(module: ModuleType | None = None) -> None:
         own = [f.name for f in _functions(source) if _definition(namespace.get(f.name)) in asked]
         if own:
             names = _Part(namespace)
-            exec(compile(source, f"{FILE}, {id}", "exec"), names)
+            try:
+                exec(compile(source, f"{FILE}, {id}", "exec"), names)
+            except Exception as error:  # it uses a value of its notebook
+                print(f"{id} stays ours: {error}")
+                continue
             namespace.update({name: names[name] for name in own})
         replaced += [f"{name} ({id})" for name in own]
     print(f"yours: {', '.join(replaced)}" if replaced else "the engine here is ours so far")
@@ -74,14 +79,24 @@ class _Part(Namespace):
 
 
 def _definitions(source: str) -> Iterator[ast.stmt]:
-    """What a source defines at its top: functions, and the imports and literals that they may use."""
-    for node in ast.parse(re.sub(r"(?m)^[%!].*$", "", source)).body:
+    """What a source defines at its top: functions, and what they may use: imports, literals, values."""
+    source = re.sub(r"(?m)^[%!].*$", "", source)
+    used = _used(symtable.symtable(source, FILE, "exec"))
+    for node in ast.parse(source).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom):
             yield node
         elif isinstance(node, ast.Assign):
             with contextlib.suppress(ValueError):
-                ast.literal_eval(node.value)
+                if not used & {*map(ast.unparse, node.targets)}:
+                    ast.literal_eval(node.value)
                 yield node
+
+
+def _used(table: symtable.SymbolTable) -> set[str]:
+    """The names that functions look up outside of themselves."""
+    inner = table.get_children()
+    own = {each.get_name() for child in inner for each in child.get_symbols() if each.is_global()}
+    return own.union(*map(_used, inner))
 
 
 def _functions(source: str) -> list[ast.FunctionDef]:

@@ -117,13 +117,14 @@ def test_what_the_function_needs_of_its_cell_comes_with_it_and_takes_no_name(cap
     from math import inf as LAST
     import operator
 
-    FACTOR = -1
+    FACTOR = operator.neg(1)
+    NONE = None
     Variable = "another thing"
 
     def age(f):
         return FACTOR * f.generation if f is not None else LAST
 
-    def by_generation(y):
+    def by_generation(y, first=NONE):
         return sorted(functions_behind(y), key=age)
 
     y = square(2)
@@ -143,3 +144,12 @@ def test_what_the_function_needs_of_its_cell_comes_with_it_and_takes_no_name(cap
     later.functions_behind = lambda y: []  # and what it defines anew is used
     assert later.by_generation(y) == []
     assert not hasattr(later, "y")
+
+
+def test_what_cannot_be_made_again_stays_ours_and_says_so(capsys):
+    keep("5e", cell("LIMIT = int(board)\n" + RIGHT.replace("None:", "None or LIMIT < 0:")))
+    later = step("step06_order")
+    ours = later.accumulate
+    use_mine(later)
+    assert "5e stays ours: name 'board' is not defined" in capsys.readouterr().out
+    assert later.accumulate is ours
