@@ -593,7 +593,8 @@ def append_backward(loss, parameter_list=None):
 #
 # ## Exercises
 #
-# **17a.** Write a function that appends the backward part and returns the new lines, as a list of texts.
+# **17a.** Write a function that appends the backward part and returns the new lines, as a list of
+# texts.
 
 # %% tags=["active-ipynb", "exercise", "ex-17a"]
 # def appended(loss):

@@ -204,7 +204,7 @@ def fresh_backward(fresh_backward, Variable, square):
     for _ in range(2):
         fresh_backward(y)
         close("the gradient of x³ at 3", x.grad, 27.0)
-        close("the gradient in between, of a = x * x", a.grad, 3.0)
+        close("the gradient in between, of a = x * x,", a.grad, 3.0)
     x = Variable(np.array(2.0))
     z = diamond(x, square)
     for _ in range(2):
