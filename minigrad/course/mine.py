@@ -57,9 +57,8 @@ def use_mine(module: ModuleType | None = None) -> None:
         asked = [_dump(each) for each in _functions(cell.source if cell else "")]
         own = [f.name for f in _functions(source) if _definition(namespace.get(f.name)) in asked]
         if own:
-            names = _Part(namespace)
             try:
-                exec(compile(source, f"{FILE}, {id}", "exec"), names)
+                names = _Part(namespace, compile(source, f"{FILE}, {id}", "exec"))
             except Exception as error:  # it uses a value of its notebook
                 print(f"{id} stays ours: {error}")
                 continue
@@ -71,8 +70,12 @@ def use_mine(module: ModuleType | None = None) -> None:
 class _Part(Namespace):
     """What a part defines, helpers too; any other name is that of the notebook."""
 
-    def __init__(self, notebook: Namespace) -> None:
+    def __init__(self, notebook: Namespace, code: CodeType) -> None:
+        super().__init__(notebook)
         self.notebook = notebook
+        exec(code, self)
+        for name in [name for name in notebook if self[name] is notebook[name]]:
+            del self[name]
 
     def __missing__(self, name: str) -> Any:
         return self.notebook[name]

@@ -121,6 +121,9 @@ def test_what_the_function_needs_of_its_cell_comes_with_it_and_takes_no_name(cap
     NONE = None
     Variable = "another thing"
 
+    class Oldest:
+        first = square
+
     def age(f):
         return FACTOR * f.generation if f is not None else LAST
 
