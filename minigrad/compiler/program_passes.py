@@ -98,7 +98,8 @@ def _close_sizes(block: Block) -> None:
         elif inner:
             _leaving(block, op, inner)
         else:
-            for var in map(block.find_var, op.output_names):
+            for name in {*op.output_names} - {*op.input_names}:
+                var = block.find_var(name)
                 if var is not None and var.kind == "var":  # a size that followed from an open one
                     var.shape = (-1,) * var.ndim
             infer_outputs(block, op)

@@ -195,3 +195,15 @@ def test_sizes_become_known_in_loops_and_in_gradients():
     assert known.global_block().var(states.name).shape == (3, 2)
     assert not [v for v in known.all_variables() if -1 in v.shape]
     same(program, known, {"x": np.arange(6.0).reshape(3, 2) / 7}, [loss.name, "x@GRAD", "w@GRAD"])
+
+
+def test_a_value_that_is_overwritten_by_what_reads_it_keeps_its_size():
+    def build():
+        x = static.data("x", [-1, 3])
+        y = static.cond(x.sum() > 0, lambda: x * 2.0, lambda: x)
+        y.program.global_block().append_op("tanh", {"x": y}, {"out": y})
+        return y, y[:2]
+
+    prog, outs = program(build)
+    root = specialise(prog, {"x": (1, 3)}).global_block()
+    assert [root.var(v.name).shape for v in outs] == [(1, 3), (1, 3)]
