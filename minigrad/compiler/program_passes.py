@@ -297,19 +297,26 @@ class _Sums(Rewriting):
 
     def sum_of(self, op: Operator, kind: str, axes: list[int]) -> None:
         """Let the products of one kind be one term of the sum."""
+        shape = self.shape(op.output_names[0])
+
+        def joins(maker: Operator) -> bool:
+            """Whether it adds up all rows, and rows only: as one below the other."""
+            _, *columns = self.shape(maker.input_names[0])
+            return kind == "matmul_tn" or (1, *columns)[-len(shape) :] == shape
+
         products = {
             name: maker
             for name in reversed(op.inputs["x"])  # from the first step to the last
             if (maker := self.makers.get(name)) is not None
             and maker.type == kind
             and [len(self.shape(n)) for n in maker.input_names] == axes
+            and joins(maker)
         }
         if len(products) < ENOUGH:
             return
         slots = next(iter(products.values())).inputs
         factors = zip(*(p.input_names for p in products.values()), strict=True)
         inputs = {s: self.rows(op, names) for s, names in zip(slots, factors, strict=True)}
-        shape = self.shape(op.output_names[0])
         self.operators.append(self.add(op, kind, inputs, {"shape": shape}, shape))
         rest = [n for n in op.inputs["x"] if n not in products]
         op.inputs["x"] = [*self.operators[-1].output_names, *rest]

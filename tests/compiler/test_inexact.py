@@ -196,3 +196,23 @@ def test_what_is_added_to_starts_from_zero_in_every_run():
     first = step(x=TIES)
     for a, b in zip(step(x=TIES), first, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("shape", "others"),
+    [
+        ((3, 1), [(3, 2)] * 3),
+        ((1,), [(5, 3), (5, 2), (4, 2)]),
+        ((1, 1), [(5, 2), (4, 3), (3, 2)]),
+        ((1, 2), [(5, 2), (4, 2), (3, 2)]),
+    ],
+)
+def test_what_is_broadcast_three_times_along_any_axis_has_its_gradient(shape, others):
+    prog = static.Program()
+    with static.program_guard(prog):
+        b = static.parameter("b", np.full(shape, 0.3))
+        data = [static.data(f"x{k}", other) for k, other in enumerate(others)]
+        (g,) = static.gradients(mg.add_n([mg.sin(x * b).sum() for x in data]), [b])
+    feed = {x.name: np.arange(x.shape[0] * x.shape[1]).reshape(x.shape) for x in data}
+    (wanted,) = static.Executor().run(prog, feed, [g])
+    np.testing.assert_allclose(static.compile(prog, fetch=g, exact=False)(feed), wanted)
