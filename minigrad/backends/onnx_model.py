@@ -345,7 +345,8 @@ class Graph(Replay):
         like = x.of(shape)
         if x.shape == like.shape:
             return x
-        return self.node("Reshape", [x, self.integers(like.shape)], like)
+        zero = int(0 in like.shape)  # else a size 0 means that of x
+        return self.node("Reshape", [x, self.integers(like.shape)], like, allowzero=zero)
 
     def transpose(self, x: Symbol, order: list[int]) -> Symbol:
         """The axes in another order."""

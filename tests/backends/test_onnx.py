@@ -216,6 +216,22 @@ def test_whole_numbers_are_divided_as_numpy_divides_them(runtime):
         assert a.dtype == b.dtype and a.tolist() == b.tolist()
 
 
+def test_values_without_elements_keep_their_shape(runtime):
+    program = static.Program()
+    with static.program_guard(program):
+        x = static.data("x", [3, 2])
+        none = x[:, 2:]
+        fetch = [
+            mg.concat(none, x, axis=1),
+            mg.stack(none, none),
+            mg.setitem(x, x[3:], slice(3, 4)),
+        ]
+    feed = {"x": np.arange(6.0).reshape(3, 2)}
+    run = static.Executor().run(program, feed, fetch)
+    for a, b in zip(runtime(program, feed, fetch), run, strict=True):
+        np.testing.assert_array_equal(a, b, strict=True)
+
+
 def test_open_sizes_are_asked_for():
     pytest.importorskip("onnx", reason='pip install "minigrad[onnx]"')
     program = static.Program()
