@@ -109,7 +109,6 @@ TABLE |= {
     "dist": lambda x, y, p=2: mg.norm(x - y, p),
     "_cdist_forward": lambda x, y, p, mode: mg.norm(x[..., None, :] - y[..., None, :, :], p, -1),
     "addmm": lambda b, x, y, *, beta=1, alpha=1: _scaled(b, beta) + _scaled(mg.matmul(x, y), alpha),
-    "addmv": lambda *args, **how: TABLE["addmm"](*args, **how),
     "cat": lambda tensors, dim=0: mg.concat([x for x in tensors if x.shape != (0,)], dim),
     "split_with_sizes": lambda x, sizes, dim=0: [
         slice_(x, dim, *ends) for ends in pairwise(accumulate(sizes, initial=0))
@@ -122,6 +121,7 @@ TABLE |= {
     "copy": lambda x, y, non_blocking=False: mg.broadcast_to(y, x.shape),
     "native_dropout": lambda x, p, train: (x, _lacks(p * train, _DROPS)),
 }
+TABLE["addmv"] = TABLE["addmm"]
 
 
 @op

@@ -70,6 +70,7 @@ def use_mine(module: ModuleType | None = None) -> None:
 class _Part(Namespace):
     """What a part defines, helpers too; any other name is that of the notebook."""
 
+    # While the part runs it holds the notebook's names: a class body looks them up without `__missing__`.
     def __init__(self, notebook: Namespace, code: CodeType) -> None:
         super().__init__(notebook)
         self.notebook = notebook
@@ -108,8 +109,8 @@ def _functions(source: str) -> list[ast.FunctionDef]:
 
 def _dump(function: ast.FunctionDef) -> str:
     """A function as a syntax tree, whatever its docstring says."""
-    documented = ast.get_docstring(function) is not None
-    function.body[:1] = [] if documented else function.body[:1]
+    if ast.get_docstring(function) is not None:
+        del function.body[0]
     return ast.dump(function)
 
 
