@@ -423,6 +423,63 @@ def test_what_a_block_writes_is_overwritten_for_those_around_it(build, said):
     assert str(loss.program) == before
 
 
+def moving_a_state(build):
+    """The loss that ``build`` makes of w, a state, and what moves the state by 2 w."""
+    program = static.Program()
+    with static.program_guard(program):
+        w, v = static.parameter("w", 3.0), static.parameter("v", 5.0)
+        state = program.add_persistable("state", 1.0, trainable=False)
+
+        def move():
+            outputs = {"out": state}
+            program.current_block().append_op("assign", {"x": state + w * 2.0}, outputs)
+            return v * 1.0
+
+        return build(w, v, state, move)
+
+
+def branched(v, branch):
+    return static.cond(v > 0, branch, lambda: v * 2.0)
+
+
+def three_steps(step, v):
+    return static.while_loop(lambda i, s: i < 3, lambda i, s: (i + 1, step(s)), [0, v])[1]
+
+
+@pytest.mark.parametrize(
+    ("build", "said"),
+    [
+        (lambda w, v, s, move: branched(v, move) + s, "add reads 'state', which cond"),
+        (lambda w, v, s, move: branched(v, lambda: branched(v, move)) + s, "add reads 'state'"),
+        (lambda w, v, s, move: branched(v, lambda: branched(v, move) + s), "add reads 'state'"),
+        (lambda w, v, s, move: three_steps(lambda a: a + move(), v) * s, "mul reads 'state'"),
+        (lambda w, v, s, move: three_steps(lambda a: a * s + move(), v), "while reads 'state'"),
+        (
+            lambda w, v, s, move: three_steps(lambda a: a * s + branched(v, move), v),
+            "while reads 'state', which while",
+        ),
+    ],
+)
+def test_a_gradient_through_a_state_that_a_block_writes_is_refused(build, said):
+    loss = moving_a_state(build)
+    with pytest.raises(ProgramError, match=said):
+        static.append_backward(loss)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda w, v, s, move: three_steps(lambda a: a + move(), v * w),
+        lambda w, v, s, move: s + w + branched(v, move),
+    ],
+)
+def test_a_state_that_no_gradient_goes_through_may_be_written(build):
+    loss = moving_a_state(build)
+    static.append_backward(loss)
+    value, dw = static.Executor().run(loss.program, fetch_list=[loss, "w@GRAD"])
+    assert (value, dw) in ((30.0, 5.0), (9.0, 1.0))
+
+
 def test_a_value_that_a_block_overwrites_later_has_its_gradient():
     loss, _ = writing(lambda w, v, write: (w + 1.0) * 3.0 + write())
     static.append_backward(loss)

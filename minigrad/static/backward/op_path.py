@@ -120,6 +120,8 @@ def _flows(
             reaching.update(
                 n for n, at in connected.items() if not at.isdisjoint(inputs) and n not in no_grad
             )
+            if op.type != "cond":  # what a step writes, the next one reads
+                inputs += [n for n in read["params"] if n in reaching and n not in inputs]
         else:
             for slot in results:
                 for name in written.get(slot, ()):
@@ -158,15 +160,18 @@ def _why_not(op: Operator, inputs: list[str], used: bool, no_grad: set[str]) -> 
 
 
 def connections(block: Block, op: Operator, no_grad: Collection[str]) -> Behind:
-    """Differentiable output → the inputs that its gradient flows to."""
+    """Differentiable output → the inputs that its gradient flows to.
+
+    What the blocks of an operator write and outlives them depends on its inputs, too.
+    """
     inputs = {n for n in differentiable_inputs(block, op) if n not in no_grad}
-    results = flow_slots(op.type)[1]
-    outputs = floating(block, (n for s in results for n in op.outputs.get(s, ())))
     if not has_blocks(op.type):
+        results = flow_slots(op.type)[1]
+        outputs = floating(block, (n for s in results for n in op.outputs.get(s, ())))
         return dict.fromkeys(outputs, inputs)
     through = _cond if op.type == "cond" else _loop
     behind = through(block, op, no_grad)
-    return {out: behind[out] & inputs for out in outputs}
+    return {out: behind[out] & inputs for out in floating(block, behind)}
 
 
 def dependence(body: Block, sources: Iterable[str], no_grad: Collection[str]) -> Behind:
@@ -179,16 +184,19 @@ def dependence(body: Block, sources: Iterable[str], no_grad: Collection[str]) ->
                 after[out] = set[str]().union(*(behind.get(n, ()) for n in inputs))
         for name in op.output_names:
             behind.pop(name, None)
-        behind.update((n, s) for n, s in after.items() if s and n not in no_grad)
+        for name, at in after.items():
+            if at and name not in no_grad:
+                behind[name] = at | behind.get(name, set())
     return behind
 
 
-def over_all_steps(op: Operator, behind: Behind) -> Behind:
-    """Carried value → what it depends on after any number of steps, itself included."""
-    carried = op.attrs["carried"]
-    after = {c: {c} | behind.get(n, set()) for c, n in zip(carried, op.attrs["next"], strict=True)}
-    for middle in carried:  # every way over this value becomes a step
-        for c in carried:
+def over_all_steps(op: Operator, behind: Behind, states: Iterable[str] = ()) -> Behind:
+    """Carried value or state → what it depends on after any number of steps, itself included."""
+    handed_on = dict(zip(op.attrs["carried"], op.attrs["next"], strict=True))
+    handed_on |= {state: state for state in states}
+    after = {c: {c} | behind.get(n, set()) for c, n in handed_on.items()}
+    for middle in after:  # every way over this value becomes a step
+        for c in after:
             if middle in after[c]:
                 after[c] |= after[middle]
     return after
@@ -201,7 +209,14 @@ def _cond(block: Block, op: Operator, no_grad: Collection[str]) -> Behind:
         behind = dependence(branch, op.inputs["params"], no_grad)
         for out, name in zip(op.outputs["out"], op.attrs[f"{prefix}_out"], strict=True):
             sources[out] |= behind.get(name, set())
+        for name in _states(branch, behind):
+            sources[name] = sources.get(name, set()) | behind[name]
     return sources
+
+
+def _states(body: Block, behind: Behind) -> list[str]:
+    """The names from outside that a block has given another value."""
+    return [n for n, at in behind.items() if n not in body.vars and at != {n}]
 
 
 def _loop(block: Block, op: Operator, no_grad: Collection[str]) -> Behind:
@@ -209,12 +224,15 @@ def _loop(block: Block, op: Operator, no_grad: Collection[str]) -> Behind:
     outside = {p: p for p in op.inputs["params"]}
     outside |= zip(carried, op.inputs["x"], strict=True)
     outside |= zip(steps, op.inputs.get("seq", []), strict=True)
-    behind = dependence(block.program.blocks[op.attrs["sub_block"]], outside, no_grad)
-    after = over_all_steps(op, behind)
+    body = block.program.blocks[op.attrs["sub_block"]]
+    behind = dependence(body, outside, no_grad)
+    states = _states(body, behind)
+    after = over_all_steps(op, behind, states)
     sources = {out: after[c] for out, c in zip(op.outputs["out"], carried, strict=True)}
+    sources |= {name: after[name] for name in states}
     for out, name in zip(op.outputs.get("stacked", []), op.attrs.get("step_out", []), strict=True):
         sources[out] = set[str]().union(*(after.get(n, {n}) for n in behind.get(name, ())))
-    return {out: {outside[n] for n in names} for out, names in sources.items()}
+    return {out: {outside.get(n, n) for n in names} for out, names in sources.items()}
 
 
 def flow_slots(op_type: str) -> tuple[Names, Names]:
