@@ -169,7 +169,9 @@ class Lowering:
         for slot, values in gathered.items():
             places = self.gather(values, slots[slot][0])
             if slot == "grad":
-                self.schedule.gradients.update(zip(written[0], places, strict=True))
+                slab = slabs[slab_name(written[0])]
+                pairs = zip(written[0], places, strict=True)
+                self.schedule.gradients |= {state[n]: (slab, place) for n, place in pairs}
         self.recorder.calls += calls
         state.update(slabs)
         for key, listed, new in zip(slabs, written, news, strict=True):

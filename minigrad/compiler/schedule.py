@@ -235,8 +235,8 @@ class Schedule:
     fetched: list[Array] = field(default_factory=list)
     #: name of a persistable variable → what it holds at the end
     stored: dict[str, Array] = field(default_factory=dict)
-    #: name of a parameter in a slab → where its gradient is
-    gradients: dict[str, Array] = field(default_factory=dict)
+    #: a parameter in a slab → the slab, and where its gradient is
+    gradients: dict[Array, tuple[Array, Array]] = field(default_factory=dict)
 
 
 def arrays_in(value: Any) -> list[Array]:

@@ -121,6 +121,20 @@ def test_a_penalty_on_the_weights_reaches_them_past_the_first_gradient():
     agree(prog, [total])
 
 
+def test_a_bias_of_one_number_for_a_whole_layer_is_no_row_of_its_weight():
+    prog = static.Program()
+    with static.program_guard(prog):
+        x, t = static.data("x", [4, 8], F), static.data("t", [4, 16], F)
+        w, b = static.parameter("w", numbers(1, 8, 16)), static.parameter("b", numbers(2, 1))
+        y = mg.mse(mg.tanh(x @ w + b), t)
+        mg.optim.SGD(lr=0.1).minimize(y)
+    feed = {"x": numbers(4, 4, 8), "t": numbers(5, 4, 16)}
+    steps = [static.compile(prog, fetch=[y], exact=exact) for exact in (True, False)]
+    for _ in range(3):
+        (wanted,), (seen,) = (step(**feed) for step in steps)
+        np.testing.assert_allclose(seen, wanted, rtol=1e-5)
+
+
 # -- relu and pooling ----------------------------------------------------------------------
 
 

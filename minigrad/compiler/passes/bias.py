@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..memory import slab_name
 from ..schedule import Array, Call, Schedule, makers_of
+
+_NEITHER: Any = None, None
 
 
 def fold_bias(schedule: Schedule) -> None:
@@ -28,94 +29,54 @@ def fold_bias(schedule: Schedule) -> None:
     >>> "w_and_bias" in static.compile(prog, fetch=prog.outputs, exact=False).source
     True
     """
-    _Folding(schedule).run()
-
-
-class _Folding:
-    """One schedule whose layers are rewritten."""
-
-    def __init__(self, schedule: Schedule) -> None:
-        self.schedule = schedule
-        self.makers = makers_of(schedule.items)
-        calls = [c for c in schedule.items if isinstance(c, Call)]
-        self.writers = {c.into: c for c in calls if c.into is not None}
-        self.reads = Counter(a for item in schedule.items for a in item.touches())
-        self.reads.update(schedule.fetched)
-        self.wide: dict[Array, Array] = {}  # x → x beside a column of ones
-        self.before: list[Any] = []
-
-    def run(self) -> None:
-        for call in list(self.schedule.items):
-            layer = self.layer(call) if isinstance(call, Call) else None
-            if layer and (place := self.joined(*layer[1:])):
-                self.fold(call, *layer, *place)
-        self.schedule.items[:0] = self.before
-
-    def joined(self, w: Array, b: Array) -> tuple[Array, int] | None:
-        """The slab in which b begins where w ends, and where w begins in it."""
-        state, memory = self.schedule.state, self.schedule.memory
-        for names in memory.slabs:
-            slab = state.get(slab_name(names))
-            if slab is not None and {w.name, b.name} <= {*names} & self.schedule.gradients.keys():
-                first, start, behind = (
-                    memory.places[n] for n in (slab_name(names), w.name, b.name)
-                )
-                if start + w.like.nbytes == behind:
-                    return slab, (start - first) // w.dtype.itemsize
-        return None
-
-    def layer(self, addition: Call) -> tuple[Array, Array, Array] | None:
-        """The x, w and b of ``x @ w + b``, if nobody else reads the product."""
-        if addition.function is not np.add or addition.into is not None:
-            return None
-        product, b = addition.args
-        maker = self.makers.get(product) if isinstance(product, Array) else None
-        if maker is None or maker.function is not np.matmul or maker.into is not None:
-            return None
-        x, w = maker.args
-        arrays = all(isinstance(a, Array) and a.like is not None for a in (x, w, b))
-        if not arrays or (x.ndim, w.ndim, b.ndim) != (2, 2, 1) or self.reads[product] != 1:
-            return None
-        return (x, w, b) if w.fixed and b.fixed and x.dtype == w.dtype == b.dtype else None
-
-    def fold(self, addition: Call, x: Array, w: Array, b: Array, slab: Array, start: int) -> None:
-        """One product for a layer, and one for the gradients of its parameters."""
-        items, recorder = self.schedule.items, x.recorder
-        product = self.makers[addition.args[0]]
-        with recorder.into(self.before):
-            if x not in self.wide:
-                self.wide[x] = self.widened(x, product)
-            wide = self.wide[x]
-            matrix = self.matrix(slab, start, w)
+    items, gradients = schedule.items, schedule.gradients
+    makers: Any = makers_of(items)
+    reads = Counter(a for item in items for a in item.touches())
+    reads.update(schedule.fetched)
+    wide: dict[Array, Any] = {}  # x → x beside a column of ones
+    before: list[Any] = []
+    for addition in list(items):
+        product, b = _operands(addition, np.add)
+        x, w = _operands(makers.get(product), np.matmul)
+        (slab, of_w), (other, of_b) = (gradients.get(p, _NEITHER) for p in (w, b))
+        if slab is None or slab is not other or reads[product] != 1:
+            continue
+        start, end = _begin(of_w), _begin(of_b) + b.size
+        beside = _begin(of_b) == start + w.size and b.shape == w.shape[1:]
+        if not beside or x.ndim != 2 or x.dtype != w.dtype:
+            continue
+        items.remove(makers[product])
+        turned, g = _operands(makers.get(of_w), np.matmul)
+        view, sums = map(makers.get, (turned, of_b))
+        of_x = view and view.function is np.transpose and view.args[0] is x
+        rows = sums and sums.path == "np.add.reduce" and sums.args[0] is g
+        with x.recorder.into(before):
+            if x not in wide:  # memory to which x is copied before the product
+                n, k = x.shape
+                name = f"{x.name or 'value'}_and_ones"
+                wide[x] = Array(x.recorder, np.empty((n, k + 1), x.dtype), name)
+                x.recorder.add("slab", np.ones, (wide[x].shape, x.dtype), wide[x])
+                copy = Call("write", np.copyto, (wide[x][:, :k], x), op=makers[product].op)
+                items.insert(items.index(addition), copy)
+            matrix = slab[start:end].reshape(len(w) + 1, b.size)
             matrix.name = f"{w.name}_and_bias"
-        addition.path, addition.function = "np.matmul", np.matmul
-        addition.args = wide, matrix
-        items.remove(product)
-        places = self.schedule.gradients
-        of_w, of_b = (self.writers.get(places[p.name]) for p in (w, b))
-        if of_w is None or of_b is None or of_w.function is not np.matmul:
-            return
-        turned, g = of_w.args
-        view = self.makers.get(turned) if isinstance(turned, Array) else None
-        of_x = view is not None and view.function is np.transpose and view.args[0] is x
-        rows = of_b.path == "np.add.reduce" and of_b.kwargs.get("axis", 0) == 0
-        if of_x and rows and of_b.args[0] is g:
-            with recorder.into(self.before):
-                place = self.matrix(places[w.name].roots[0], start, w)
-                of_w.args, of_w.out, of_w.into = (wide.T, g), place, place
-            items.remove(of_b)
+            addition.path, addition.function = "np.matmul", np.matmul
+            addition.args = wide[x], matrix
+            if of_x and rows and sums.kwargs.get("axis", 0) == 0:
+                whole = makers[of_w]
+                whole.out = whole.into = of_w.roots[0][start:end].reshape(len(w) + 1, b.size)
+                whole.args = wide[x].T, g
+                items.remove(sums)
+    items[:0] = before
 
-    def widened(self, x: Array, product: Call) -> Array:
-        """Memory for x beside a column of ones, to which x is copied before the product."""
-        n, k = x.shape
-        wide = Array(x.recorder, np.empty((n, k + 1), x.dtype), f"{x.name or 'value'}_and_ones")
-        x.recorder.add("slab", np.ones, (wide.shape, x.dtype), wide)
-        copy = Call("write", np.copyto, (wide[:, :k], x), op=product.op)
-        self.schedule.items.insert(self.schedule.items.index(product), copy)
-        return wide
 
-    def matrix(self, slab: Array, start: int, w: Array) -> Any:
-        """The matrix ``[w; b]`` in a slab."""
-        rows, columns = w.shape[0] + 1, w.shape[1]
-        part: Any = slab[start : start + rows * columns]
-        return part.reshape(rows, columns)
+def _operands(call: Any, function: Any) -> Any:
+    """The two Arrays of a call of this function; twice None for another one."""
+    fits = isinstance(call, Call) and call.function is function and len(call.reads()) == 2
+    return call.args if fits else _NEITHER
+
+
+def _begin(part: Array) -> int:
+    """Where a part of a slab begins."""
+    addresses = [a.like.ctypes.data for a in (part, part.roots[0])]
+    return (addresses[0] - addresses[1]) // part.dtype.itemsize  # type: ignore[no-any-return]
