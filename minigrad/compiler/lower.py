@@ -87,7 +87,7 @@ class Lowering:
         recorder: Recorder | None = None,
     ) -> None:
         self.program, self.recorder = program, recorder or Recorder()
-        memory = memory or Memory({}, {}, [], {})
+        memory = memory or Memory({}, {}, [])
         self.schedule = Schedule(memory)
         if inside := [n for n in fetch if n not in program.global_block().vars]:
             what = f"{inside[0]!r} is computed in a loop or branch, and fetched from there"
@@ -97,7 +97,7 @@ class Lowering:
         root = Names(program.global_block())
         for var in program.global_block().vars.values():
             if var.is_data or var.persistable:
-                like = np.empty(var.shape, var.dtype) if -1 not in var.shape else None
+                like = memory.parameters.get(var.name, self.like(root, var.name))
                 array = Array(self.recorder, like, var.name, fixed=True)
                 root.values[var.name] = array
                 (self.schedule.feeds if var.is_data else self.schedule.state)[var.name] = array
@@ -141,9 +141,9 @@ class Lowering:
         slabs = {}
         for slot, listed in zip(first.outputs, written, strict=True):
             name = first.type if slot == "param_out" else slot.removesuffix("_out")
-            slab = slabs[slab_name(listed)] = self.beside([state[n] for n in listed], f"all_{name}")
-            slab.fixed = True
-        like = [state[n] for n in written[0]]
+            memory = self.schedule.memory.arrays[slab_name(listed)]
+            slabs[slab_name(listed)] = Array(self.recorder, memory, f"all_{name}", fixed=True)
+        whole, like = slabs[slab_name(written[0])], [state[n] for n in written[0]]
         slots, gathered = {}, {}
         for slot in first.inputs:
             listed = [n for op in updates for n in op.inputs[slot]]
@@ -154,7 +154,7 @@ class Lowering:
             elif alike and slab_name(listed) in slabs:
                 slots[slot] = [slabs[slab_name(listed)]]
             elif alike:
-                slots[slot] = [self.beside(like, "gradients")]
+                slots[slot] = [Array(self.recorder, np.empty_like(whole.like), "gradients")]
                 gathered[slot] = values
             else:
                 return False
@@ -169,21 +169,14 @@ class Lowering:
         for slot, values in gathered.items():
             places = self.gather(values, slots[slot][0])
             if slot == "grad":
-                slab = slabs[slab_name(written[0])]
-                pairs = zip(written[0], places, strict=True)
-                self.schedule.gradients |= {state[n]: (slab, place) for n, place in pairs}
+                pairs = zip(like, places, strict=True)
+                self.schedule.gradients |= {array: (whole, place) for array, place in pairs}
         self.recorder.calls += calls
         state.update(slabs)
         for key, listed, new in zip(slabs, written, news, strict=True):
             names.values.update(zip(listed, self.parts(new, like), strict=True))
             self.stored[key] = new, first
         return True
-
-    def beside(self, like: list[Array], name: str) -> Array:
-        """An array in which arrays like these lie side by side."""
-        dtype = like[0].dtype
-        length, _ = in_slab(dtype, [a.shape for a in like])
-        return Array(self.recorder, np.empty(length, dtype), name)
 
     def gather(self, values: list[Array], whole: Array) -> list[Array]:
         """Store values side by side in memory of their own; where they are then."""

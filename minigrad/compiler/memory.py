@@ -26,47 +26,43 @@ class Memory:
     """Where the persistable variables of a program live.
 
     Attributes: ``parameters``, name → array; ``arrays``, the same with the slabs and the block they lie in;
-    ``slabs``, the names in each slab; ``places``, name of an array in the block → the byte where it begins.
+    ``slabs``, the names in each slab.
     """
 
     parameters: dict[str, np.ndarray[Any, Any]]
     arrays: dict[str, np.ndarray[Any, Any]]
     slabs: list[list[str]]
-    places: dict[str, int]
 
-    def in_order(self) -> dict[str, int]:
-        """All parameters as they lie in memory, and the byte where each begins."""
-        first = self.arrays[STATE].ctypes.data
-        begins = {name: a.ctypes.data - first for name, a in self.parameters.items()}
-        return dict(sorted(begins.items(), key=lambda item: item[1]))
+    def in_order(self) -> list[str]:
+        """All parameters as they lie in memory."""
+        return sorted(self.parameters, key=lambda name: self.parameters[name].ctypes.data)
 
 
 def start_memory(program: Program, executor: Executor | None) -> Memory:
     """Lay out the persistable variables: what is updated alike side by side, what is only read behind all of it."""
     start, slabs = start_values(program, executor), state_slabs(program)
-    in_slabs = {name for names in slabs for name in names}
-    written = {n for block in program.blocks for op in block.ops for n in op.output_names}
+    # what control flow gives a parameter's name is a value of the run
+    ops = [op for block in program.blocks for op in block.ops if not op.sub_blocks]
+    written = {n for op in ops for n in op.output_names}
+    in_slabs = set().union(*slabs)
     alone = [[name] for name in start if name not in in_slabs]
     alone.sort(key=lambda names: names[0] not in written)
     size, state, laid_out = 0, 0, []
     for names in slabs + alone:
         dtype = start[names[0]].dtype
         length, parts = in_slab(dtype, [start[n].shape for n in names])
-        laid_out.append((names, size, length * dtype.itemsize, parts))
-        size += length * dtype.itemsize
+        begin, size = size, size + length * dtype.itemsize
+        laid_out.append((names, slice(begin, size), parts))
         state = size if names[0] in written else state
-    block, places = aligned_zeros(size, np.uint8), {}
+    block = aligned_zeros(size, np.uint8)
     arrays = {STATE: block[:state]}
-    for names, first, nbytes, parts in laid_out:
-        whole = block[first : first + nbytes].view(start[names[0]].dtype)
-        arrays[slab_name(names)], places[slab_name(names)] = whole, first
+    for names, where, parts in laid_out:
+        whole = arrays[slab_name(names)] = block[where].view(start[names[0]].dtype)
         for name, (begin, end) in zip(names, parts, strict=True):
             part = whole[begin:end].reshape(start[name].shape)
             part[...] = start[name]
             start[name] = part
-            places[name] = first + begin * whole.itemsize
-    places = {name: begin for name, begin in places.items() if begin < state}
-    return Memory(start, {**arrays, **start}, slabs, places)
+    return Memory(start, {**arrays, **start}, slabs)
 
 
 def start_values(program: Program, executor: Executor | None) -> dict[str, Any]:
@@ -143,11 +139,6 @@ def groups(ops: list[Operator]) -> Iterator[list[Operator]]:
 def slab_name(names: list[str]) -> str:
     """What a slab is called; no variable's name has a space."""
     return " ".join(names)
-
-
-def in_slab_of(name: str) -> list[str]:
-    """The variables in a slab of this name, which may be that of a single one."""
-    return name.split(" ")
 
 
 def in_slab(
