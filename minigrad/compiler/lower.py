@@ -35,7 +35,6 @@ from .schedule import (
     Call,
     Loop,
     Schedule,
-    ShapeWhenRun,
     Unrecordable,
     Values,
     arrays_in,
@@ -207,7 +206,7 @@ class Lowering:
             )
         p = info.forward
         slots = {s: [names.find(n) for n in ns] for s, ns in op.inputs.items()}
-        args, attrs = arguments(p, slots, op.attrs, shape_of)
+        args, attrs = arguments(p, slots, op.attrs, self.shape_of)
         try:
             values = results(p, self.recorder.kernel(p, args, attrs))
         except Unrecordable:
@@ -215,6 +214,13 @@ class Lowering:
         for name, value in zip(targets(p, op), values, strict=True):
             if name != EMPTY:
                 self.write(names, name, value)
+
+    def shape_of(self, array: Array) -> Any:
+        """The shape of a value; one that is open until the program runs is asked for then."""
+        if array.like is not None:
+            return array.shape
+        shape = Array(self.recorder, None, f"{array.name}_shape")
+        return self.recorder.add("fresh", np.shape, (array,), shape)
 
     def opaque(
         self, p: Primitive, op: Operator, names: Names, args: tuple[Any, ...], attrs: dict[str, Any]
@@ -400,8 +406,3 @@ def state_written_inside(program: Program) -> set[str]:
     return {
         n for b in program.blocks[1:] for op in b.ops for n in op.output_names if is_state(b, n)
     }
-
-
-def shape_of(array: Array) -> Any:
-    """The shape of a value; one that is open until the program runs is asked for then."""
-    return ShapeWhenRun(array) if array.like is None else array.shape

@@ -245,8 +245,6 @@ def arrays_in(value: Any) -> list[Array]:
         return [value]
     if isinstance(value, Call | Control):
         return value.touches()
-    if isinstance(value, ShapeWhenRun):
-        return [value.array]
     if isinstance(value, dict):
         value = value.values()
     elif isinstance(value, slice):
@@ -270,8 +268,6 @@ def replace_arrays(value: Any, change: Any) -> Any:
         return type(value)([replace_arrays(v, change) for v in value])
     if isinstance(value, slice):
         return slice(*replace_arrays((value.start, value.stop, value.step), change))
-    if isinstance(value, ShapeWhenRun):
-        return ShapeWhenRun(change(value.array))
     return value
 
 
@@ -349,10 +345,3 @@ def changed_memory(items: list[Any]) -> set[Array]:
 def makers_of(items: list[Any]) -> dict[Array, Call]:
     """An Array → the call that makes it."""
     return {a: c for c in items if isinstance(c, Call) for a in arrays_in([c.out])}
-
-
-class ShapeWhenRun:
-    """The shape of an Array whose size is open."""
-
-    def __init__(self, array: Array) -> None:
-        self.array = array

@@ -22,7 +22,7 @@ from ..static.program.operator import Operator
 from ..static.run.limits import STEP_LIMIT
 from .memory import Buffer, Plan, aligned_zeros, refusal, too_many_steps
 from .schedule import Array, Branch, Call, Loop, Schedule
-from .syntax import Identifiers, Line, clean, comment, indented, is_comment, listed
+from .syntax import Identifiers, Line, clean, comment, indented, listed
 
 _BY_NAME = (np.maximum, np.minimum)  # NumPy wants their ``out=`` by name
 #: identifiers that mean something else in the source
@@ -42,7 +42,6 @@ class Writer(Identifiers):
         self.kernels: dict[str, Any] = {}
         self.bound: dict[Any, str] = {}  # what is made or looked up once → identifier
         self.op: Operator | None = None
-        self.changing = False  # parameters, from here on
         self.fixed: set[Array] = set()  # Arrays whose memory is the same in every run
 
     def module(self) -> list[str]:
@@ -76,12 +75,12 @@ class Writer(Identifiers):
 
     def body(self, items: list[Any]) -> list[str]:
         """The lines of a run.  Results are copied before parameters change: copying needs memory, and may fail."""
-        last = len(items) - (1 if items and _changes_state(items[-1]) else 0)
-        lines = self.statements(items[:last])
+        changing = [c for c in items[-1:] if getattr(getattr(c, "changed", None), "fixed", False)]
+        lines = self.statements(items[: len(items) - len(changing)])
         results = f"[{', '.join(map(self.fetched, self.schedule.fetched))}]"
-        if last == len(items):
+        if not changing:
             return [*lines, f"return {results}"]
-        change = self.statements(items[last:])
+        change = [comment(CHANGE), *self.statements(changing)]
         return [*lines, f"results = {results}", *change, "return results"]
 
     def fits(self, feeds: list[str]) -> str:
@@ -140,9 +139,6 @@ class Writer(Identifiers):
             lines: Iterable[str] = getattr(self, type(item).__name__.lower())(item)
             if not lines:
                 continue
-            if not self.changing and _changes_state(item):
-                self.changing = True
-                out.insert(len(out) - bool(out and is_comment(out[-1])), comment(CHANGE))
             if isinstance(item, Call) and item.ignores:
                 ignored = ", ".join(f"{k}='ignore'" for k in item.ignores)
                 head, lines = f"with np.errstate({ignored}):", indented(lines)
@@ -225,11 +221,9 @@ class Writer(Identifiers):
         dtype, *others = {a.dtype for a in call.args if isinstance(a, Array)}
         if others or not _holds(dtype, value):
             return self.value(value)
-        shape = call.out.shape if call.function in _BY_NAME else ()  # three times as fast on arrays
         said = f"{value:g}".replace("-", "m").replace(".", "p")
-        args = f"{self.value(value)}, {dtype.name!r}"
-        full = f"np.full({self.value(shape)}, {args})" if shape else f"np.array({args})"
-        return self.once((repr(value), dtype, shape), "c" + clean(said), full)
+        array = f"np.array({self.value(value)}, {dtype.name!r})"
+        return self.once((repr(value), dtype), "c" + clean(said), array)
 
     def kernel(self, wanted: str, function: Any) -> str:
         """The identifier of a function that is called as it is."""
@@ -333,11 +327,6 @@ class Writer(Identifiers):
         """``a, b = c, d``; nothing for nothing."""
         left, right = ", ".join(map(self.name, targets)), ", ".join(map(self.value, values))
         return [f"{left} = {right}"] if left else []
-
-
-def _changes_state(item: Any) -> bool:
-    """Whether a call writes into a parameter."""
-    return isinstance(item, Call) and item.changed is not None and item.changed.fixed
 
 
 def comment_of(op: Operator) -> str:

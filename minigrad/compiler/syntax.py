@@ -18,7 +18,7 @@ import numpy as np
 
 from ..grad_names import GRAD
 from ..static.program.operator import Operator
-from .schedule import Array, Schedule, ShapeWhenRun
+from .schedule import Array, Schedule
 
 
 class Line(str):
@@ -110,8 +110,6 @@ class Identifiers:
             return f"slice({', '.join(map(self.value, parts))})"
         if isinstance(value, np.dtype | type):
             return repr(np.dtype(value).name)
-        if isinstance(value, ShapeWhenRun):
-            return f"np.shape({self.name(value.array)})"
         return self.constant(np.asarray(value))
 
     def subscript(self, index: Any) -> str:
