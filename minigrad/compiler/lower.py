@@ -42,6 +42,9 @@ from .schedule import (
 )
 from .tracer import Recorder
 
+#: bytes of an array that takes less time to copy than to be looked at anew in every run
+SMALL = 1 << 13
+
 
 class Names:
     """The names of a block and their Arrays; a grad block sees the values of its forward block as saved ones."""
@@ -196,6 +199,18 @@ class Lowering:
         return [a if len(shape) == 1 else a.reshape(shape) for a, shape in pairs]
 
     # -- primitives ------------------------------------------------------------------------
+
+    def copy(self, op: Operator, names: Names) -> None:
+        """A copy, or a sum of one, that would lie in memory as its source does is another name for it.
+
+        A small array that is fed is copied: views of the copy are made once.
+        """
+        values = [names.find(n) for n in op.input_names]
+        like = values[0].like if len(values) == 1 else None
+        if like is None or not like.flags.c_contiguous or (values[0].fixed and like.nbytes < SMALL):
+            self.simple(op, names)
+        else:
+            self.write(names, op.output_names[0], values[0])
 
     def simple(self, op: Operator, names: Names) -> None:
         """Record the kernel of a primitive, or call it as it is."""
@@ -386,9 +401,10 @@ class Lowering:
         return self.recorder.add("fresh", np.asarray, (value,), ordered, {"order": "C"})  # type: ignore[no-any-return]
 
 
-#: what lowers control flow, and its grad ops
+#: what lowers control flow with its grad ops, and copies
 HANDLERS: dict[str, Any] = {
     "while": Lowering.loop, "recurrent": Lowering.loop, "cond": Lowering.cond,
+    "assign": Lowering.copy, "sum": Lowering.copy,
 }  # fmt: skip
 #: of a loop and of its grad op: what the first step is given, what each step takes a part of, what it
 #: hands on, what it adds a part to

@@ -271,18 +271,11 @@ def replace_arrays(value: Any, change: Any) -> Any:
     return value
 
 
-def current(array: Array, same: dict[Array, Array]) -> Array:
-    """The Array that stands for this one: ``same`` is followed to its end."""
-    while array in same:
-        array = same[array]
-    return array
-
-
 def substitute(item: Any, same: dict[Array, Array]) -> None:
     """Let an item use other Arrays: ``same`` maps an Array to the one that stands for it."""
 
     def change(array: Array) -> Array:
-        array = current(array, same)
+        array = same.get(array, array)
         if not same.keys().isdisjoint(array.roots):
             roots = [s for r in array.roots for s in (change(r).roots if r in same else (r,))]
             array.roots = tuple(dict.fromkeys(roots))
@@ -290,13 +283,6 @@ def substitute(item: Any, same: dict[Array, Array]) -> None:
 
     if same:
         replace_arrays(item, change)
-
-
-def substitute_all(schedule: Schedule, same: dict[Array, Array]) -> None:
-    """Let a schedule use other Arrays, in its items and in what it returns."""
-    for item in schedule.items:
-        substitute(item, same)
-    schedule.fetched = [current(a, same) for a in schedule.fetched]
 
 
 # -- what items make, change and hand on --------------------------------------------------
@@ -313,18 +299,6 @@ def bodies(item: Any) -> tuple[list[Any], ...]:
     if isinstance(item, Loop):
         return item.test, item.body
     return item.bodies if isinstance(item, Branch) else ()
-
-
-def leaving(item: Any) -> list[Array]:
-    """What a loop or branch hands on from its bodies."""
-    if isinstance(item, Loop):
-        handed = (
-            [c[2] for c in item.carried],
-            [v for v, _ in item.stacked],
-            [t[0] for t in item.totals],
-        )
-        return arrays_in([*handed, item.go_on, item.saved])
-    return arrays_in([item.results, list(item.saved)]) if isinstance(item, Branch) else []
 
 
 def written(items: list[Any]) -> list[Array]:

@@ -126,7 +126,7 @@ def add_n(*x):
             f"the shapes differ: {[list(np.shape(a)) for a in x]}; "
             f"repair: use add, which broadcasts"
         )
-    out = np.array(x[0])
+    out = np.asarray(x[0]) if x[1:] else np.array(x[0])
     for a in x[1:]:
         out = np.add(out, a)
     return out

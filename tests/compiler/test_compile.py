@@ -328,6 +328,14 @@ def a_view_of_a_parameter_before_its_update():
 
 
 @case
+def a_copy_of_what_lies_apart():
+    x = static.data("x", [300, 40], np.float32)
+    number = static.program.program.default_program().global_block()
+    number.append_op("assign", {}, {"out": number.create_var(name="two", shape=[])}, {"x": 2.0})
+    return [mg.clone(x[:, :33]).sum(), "two"], {"x": numbers(0, 300, 40, dtype=np.float32)}
+
+
+@case
 def rows_by_condition():
     a, x = static.parameter("a", numbers(0, 5, 2)), static.data("x", [5])
     y = static.if_else(x > 0, lambda r: r * r, lambda r: mg.sin(r), a)

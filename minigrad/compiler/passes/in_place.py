@@ -12,7 +12,7 @@ from ..schedule import (
     changed_memory,
     is_elementwise,
     makers_of,
-    substitute_all,
+    substitute,
 )
 
 
@@ -52,7 +52,9 @@ def make_in_place(schedule: Schedule) -> None:
                 items[:] = [item for item in items if item not in calls]
                 k = items.index(store)
                 items[k : k + 1] = calls
-    substitute_all(schedule, moved)
+    for item in items:
+        substitute(item, moved)
+    schedule.fetched = [moved.get(a, a) for a in schedule.fetched]
 
 
 def _fits(maker: Call, value: Array, place: Array) -> bool:
