@@ -240,8 +240,9 @@ def batch_products(program: Program) -> Program:
     [4, 1]
     """
     batched = program.clone()
-    _inputs_of_all_steps(Rewriting(batched.global_block()))
-    _Sums(batched.global_block()).run()
+    root = Rewriting(batched.global_block())
+    _inputs_of_all_steps(root)
+    _sums_of_all_steps(root)
     batched.history.append("batch_products")
     batched.changed()
     return batched
@@ -282,53 +283,41 @@ def _one_product(
     return [flat, product, whole]
 
 
-class _Sums(Rewriting):
+def _sums_of_all_steps(root: Rewriting) -> None:
     """One product behind all, where a weight's gradient is the sum of one product per step."""
+    joined: dict[tuple[str, ...], list[str]] = {}  # names → the name of all their rows
+    for op in [
+        op for op in root.block.ops if op.type == "sum" and op.output_names[0] in root.makers
+    ]:
+        shape = root.shape(op.output_names[0])
+        for kind, axes in SUMMED:
+            # from the first step to the last
+            makers = [root.makers.get(name) for name in reversed(op.inputs["x"])]
+            products = [m for m in makers if m is not None and m.type == kind]
+            products = [m for m in products if _adds_rows(root, m, axes, shape)]
+            if len(products) < ENOUGH:
+                continue
+            inputs, new = {}, []
+            for slot in products[0].inputs:
+                names = tuple(m.inputs[slot][0] for m in products)
+                if names not in joined:  # all rows of matrices, one below the other
+                    length, columns = sum(root.shape(n)[0] for n in names), root.shape(names[0])[1]
+                    new.append(root.add(op, "concat", {"x": [*names]}, {}, (length, columns)))
+                    joined[names] = new[-1].output_names
+                inputs[slot] = joined[names]
+            new.append(root.add(op, kind, inputs, {"shape": shape}, shape))
+            at, terms = root.block.ops.index(op), {m.output_names[0] for m in products}
+            root.block.ops[at:at] = new
+            rest = [n for n in op.inputs["x"] if n not in terms]
+            op.inputs["x"] = [*new[-1].output_names, *rest]
 
-    def run(self) -> None:
-        self.operators: list[Operator] = []
-        self.joined: dict[tuple[str, ...], list[str]] = {}  # names → the name of all their rows
-        for op in self.block.ops:
-            if op.type == "sum" and op.output_names[0] in self.makers:
-                for kind, axes in SUMMED:
-                    self.sum_of(op, kind, axes)
-            self.operators.append(op)
-        self.block.ops = self.operators
 
-    def sum_of(self, op: Operator, kind: str, axes: list[int]) -> None:
-        """Let the products of one kind be one term of the sum."""
-        shape = self.shape(op.output_names[0])
-
-        def joins(maker: Operator) -> bool:
-            """Whether it adds up all rows, and rows only: as one below the other."""
-            _, *columns = self.shape(maker.input_names[0])
-            return kind == "matmul_tn" or (1, *columns)[-len(shape) :] == shape
-
-        products = {
-            name: maker
-            for name in reversed(op.inputs["x"])  # from the first step to the last
-            if (maker := self.makers.get(name)) is not None
-            and maker.type == kind
-            and [len(self.shape(n)) for n in maker.input_names] == axes
-            and joins(maker)
-        }
-        if len(products) < ENOUGH:
-            return
-        slots = next(iter(products.values())).inputs
-        factors = zip(*(p.input_names for p in products.values()), strict=True)
-        inputs = {s: self.rows(op, names) for s, names in zip(slots, factors, strict=True)}
-        self.operators.append(self.add(op, kind, inputs, {"shape": shape}, shape))
-        rest = [n for n in op.inputs["x"] if n not in products]
-        op.inputs["x"] = [*self.operators[-1].output_names, *rest]
-
-    def rows(self, origin: Operator, names: tuple[str, ...]) -> list[str]:
-        """All rows of matrices, one below the other."""
-        if names not in self.joined:
-            shape = (sum(self.shape(n)[0] for n in names), self.shape(names[0])[1])
-            joined = self.add(origin, "concat", {"x": [*names]}, {}, shape)
-            self.operators.append(joined)
-            self.joined[names] = joined.output_names
-        return self.joined[names]
+def _adds_rows(root: Rewriting, product: Operator, axes: list[int], shape: Any) -> bool:
+    """Whether it adds up all rows of matrices, and rows only: as one below the other."""
+    shapes = [root.shape(n) for n in product.input_names]
+    if [len(s) for s in shapes] != axes:
+        return False
+    return product.type == "matmul_tn" or shape in (shapes[0][1:], (1, *shapes[0][1:]))
 
 
 # -- the ladder ---------------------------------------------------------------------------

@@ -117,13 +117,10 @@ class Values(Array):
 
     __slots__ = ("filled", "item", "names")
 
-    def __init__(
-        self, recorder: Any, name: str, item: Any = None, names: Any = None, filled: Any = None
-    ) -> None:
+    def __init__(self, recorder: Any, name: str, item: Any = None, names: Any = None) -> None:
         """``item``, the loop or branch that fills the list; ``names``, of its blocks; ``filled``, as it is there."""
         super().__init__(recorder, None, name)
-        self.item, self.names = item, names
-        self.filled = self if filled is None else filled
+        self.item, self.names, self.filled = item, names, self
 
 
 _SPELLINGS: dict[Any, str] = {

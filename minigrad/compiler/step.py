@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import traceback
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -250,16 +251,13 @@ class Built:
 
     def explained(self, error: Exception) -> Exception:
         """An error in generated source, with the operator and the user's line."""
-        line, trace = None, error.__traceback__
-        while trace is not None:
-            if trace.tb_frame.f_code.co_filename == self.filename:
-                line = trace.tb_lineno
-            trace = trace.tb_next
-        op = self.lines.get(line or 0)
-        if op is None:
-            return error
-        text = self.text.splitlines()[(line or 1) - 1].strip()
-        return explained(error, op, f"\n  in the source, line {line}: {text}")
+        frames = traceback.extract_tb(error.__traceback__)
+        for line in [f.lineno for f in reversed(frames) if f.filename == self.filename]:
+            if line in self.lines:
+                text = self.text.splitlines()[line - 1].strip()
+                where = f"\n  in the source, line {line}: {text}"
+                return explained(error, self.lines[line], where)
+        return error
 
 
 def explained(error: Exception, op: Any, where: str = "") -> ProgramError:

@@ -135,6 +135,19 @@ def test_a_bias_of_one_number_for_a_whole_layer_is_no_row_of_its_weight():
         np.testing.assert_allclose(seen, wanted, rtol=1e-5)
 
 
+def test_a_product_that_is_added_twice_counts_twice():
+    prog = static.Program()
+    with static.program_guard(prog):
+        w = static.parameter("w", numbers(1, 8, 3))
+        xs = [static.data(f"x{k}", [4, 8], F) for k in range(3)]
+        slopes = [static.gradients(mg.tanh(x @ w).sum(), [w])[0] for x in xs]
+        total = mg.add_n(slopes[0], *slopes)
+    feed = {x.name: numbers(k, 4, 8) for k, x in enumerate(xs)}
+    (wanted,) = static.Executor().run(prog, feed, [total])
+    step = static.compile(prog, fetch=total, exact=False)
+    np.testing.assert_allclose(step(feed), wanted, rtol=1e-5)
+
+
 # -- relu and pooling ----------------------------------------------------------------------
 
 
