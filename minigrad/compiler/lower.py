@@ -337,7 +337,7 @@ class Lowering:
         if back:
             self.save(inner, frames, frames.item.saved, item.saved)
         else:
-            names.values[op.outputs["scopes"][0]] = Values(self.recorder, "frames", item, inner)
+            names.values[op.outputs["scopes"][0]] = Values(self.recorder, item, inner)
         self.recorder.calls.append(item)
 
     def cond(self, op: Operator, names: Names) -> None:
@@ -362,7 +362,7 @@ class Lowering:
         for k, inner in enumerate(inners) if back else ():
             self.save(inner, frames, frames.item.saved[k], item.saved[k])
         if not back:
-            names.values[op.outputs["scopes"][0]] = Values(self.recorder, "frames", item, inners)
+            names.values[op.outputs["scopes"][0]] = Values(self.recorder, item, inners)
         self.recorder.calls.append(item)
 
     def inside(self, calls: list[Any], names: Names) -> None:

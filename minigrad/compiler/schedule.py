@@ -117,9 +117,9 @@ class Values(Array):
 
     __slots__ = ("filled", "item", "names")
 
-    def __init__(self, recorder: Any, name: str, item: Any = None, names: Any = None) -> None:
+    def __init__(self, recorder: Any, item: Any, names: Any) -> None:
         """``item``, the loop or branch that fills the list; ``names``, of its blocks; ``filled``, as it is there."""
-        super().__init__(recorder, None, name)
+        super().__init__(recorder, None, "frames")
         self.item, self.names, self.filled = item, names, self
 
 

@@ -39,7 +39,6 @@ class Writer(Identifiers):
     def __init__(self, schedule: Schedule, plan: Plan) -> None:
         super().__init__(schedule, RESERVED)
         self.plan = plan
-        self.kernels: dict[str, Any] = {}
         self.bound: dict[Any, str] = {}  # what is made or looked up once → identifier
         self.op: Operator | None = None
         self.fixed: set[Array] = set()  # Arrays whose memory is the same in every run
@@ -110,7 +109,7 @@ class Writer(Identifiers):
             self.fixed.add(array)
         if len(targets) > 1:
             self.before.append(comment("one memory, used in turn"))
-        like, zeros = buffer.like, self.kernel("zeros", aligned_zeros)
+        like, zeros = buffer.like, self.constant(aligned_zeros, "zeros")
         memory = f"{zeros}({self.value(like.shape)}, {like.dtype.name!r})"
         self.before.append(f"{' = '.join(targets.values())} = {memory}")
         if buffer.start:
@@ -178,7 +177,7 @@ class Writer(Identifiers):
     def called(self, call: Call, place: Array | None) -> str:
         """The expression of one call, as one would write it: ``x[0]``, ``w.T``, ``np.add(x, y, out)``."""
         if call.kind == "opaque":
-            return f"{self.kernel(clean(call.path) + '_kernel', call.function)}({self.arguments(call)})"
+            return f"{self.constant(call.function, clean(call.path) + '_kernel')}({self.arguments(call)})"
         x, *more = call.args
         if call.kind == "fill":
             shape, value, dtype = map(self.value, call.args)
@@ -198,7 +197,9 @@ class Writer(Identifiers):
         condition, args, attrs = call.args
         refuse = refusal(call.function)
         failing = Call("opaque", refuse, args, None, attrs, path=call.path)
-        raises = f"{self.kernel(clean(f'{call.path}_refuses'), refuse)}({self.arguments(failing)})"
+        raises = (
+            f"{self.constant(refuse, clean(f'{call.path}_refuses'))}({self.arguments(failing)})"
+        )
         return [f"if not {self.value(condition)}:", *indented([raises])]
 
     def arguments(self, call: Call, place: Array | None = None) -> str:
@@ -219,20 +220,11 @@ class Writer(Identifiers):
         if not number or call.kind != "compute":
             return self.value(value)
         dtype, *others = {a.dtype for a in call.args if isinstance(a, Array)}
-        if others or not _holds(dtype, value):
+        if others or not np.can_cast(np.min_scalar_type(value), dtype):
             return self.value(value)
         said = f"{value:g}".replace("-", "m").replace(".", "p")
         array = f"np.array({self.value(value)}, {dtype.name!r})"
         return self.once((repr(value), dtype), "c" + clean(said), array)
-
-    def kernel(self, wanted: str, function: Any) -> str:
-        """The identifier of a function that is called as it is."""
-        key = "kernel", function
-        if key not in self.bound:
-            identifier = self.bound[key] = self.unique(wanted)
-            self.kernels[identifier] = function
-            self.before.append(f"{identifier} = kernels[{identifier!r}]")
-        return self.bound[key]
 
     # -- loops and branches ----------------------------------------------------------------
 
@@ -262,7 +254,7 @@ class Writer(Identifiers):
         body += self.assigned(begins, nexts)
         lines += [self.header(item), *indented(body)]
         if item.go_on is not None:
-            over = self.kernel("too_many_steps", too_many_steps)
+            over = self.constant(too_many_steps, "too_many_steps")
             lines += ["else:", *indented([f"{over}({STEP_LIMIT})"])]
         lines += self.assigned(finals, begins)
         for _, total, like in item.totals:
@@ -350,13 +342,6 @@ def _said(op: Operator) -> str:
 
 def _is_default(key: str, value: Any) -> bool:
     return (key == "keepdims" and value is False) or (key == "initial" and value is None)
-
-
-def _holds(dtype: np.dtype[Any], value: float) -> bool:
-    """Whether an array of this dtype can stand for a number."""
-    if dtype.kind in "iu":
-        return type(value) is int and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
-    return dtype.kind == "f"
 
 
 def _is_plain_product(call: Call) -> bool:

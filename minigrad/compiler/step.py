@@ -246,7 +246,7 @@ class Built:
         weakref.finalize(self, linecache.cache.pop, self.filename, None)
         held = step.memory.arrays
         arrays = {target: held[name] for target, name in self.names.items() if name in held}
-        self.run, self.fits = space["prepare"](arrays, writer.kernels, writer.constants)
+        self.run, self.fits = space["prepare"](arrays, **writer.given)
         self.feeds = tuple(schedule.feeds)
 
     def explained(self, error: Exception) -> Exception:

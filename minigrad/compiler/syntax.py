@@ -1,8 +1,8 @@
 """Python as text: lines that know their operator, identifiers, and the expressions of values.
 
 Nothing of a program gets into the text as it is: names become identifiers of letters, digits and
-underscores, numbers and texts are written by ``repr``, arrays are looked up in ``constants``, and
-comments are kept on their line.
+underscores, numbers and texts are written by ``repr``, arrays are looked up in ``constants``,
+functions in ``kernels``, and comments are kept on their line.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ class Identifiers:
 
     def __init__(self, schedule: Schedule, reserved: Iterable[str]) -> None:
         self.schedule = schedule
-        self.identifiers: dict[Any, str] = {}  # of Arrays, and by its id of each of ``constants``
+        self.identifiers: dict[Any, str] = {}  # of Arrays, and by its id of all that is ``given``
         self.taken = set(reserved)
         self.counts: dict[str, int] = {}  # stem → the number to try next
         self.table: dict[str, str] = {}  # identifier → name in the program
-        self.constants: dict[str, np.ndarray[Any, Any]] = {}
+        self.given: dict[str, dict[str, Any]] = {"kernels": {}, "constants": {}}
         self.before: list[str] = []  # what runs once
 
     def name(self, array: Array) -> str:
@@ -143,13 +143,14 @@ class Identifiers:
         ops = {k: op for k, line in enumerate(lines, 1) if (op := getattr(line, "op", None))}
         return text, ops
 
-    def constant(self, array: np.ndarray[Any, Any]) -> str:
-        """An array known before the first run."""
-        identifier = self.identifiers.get(id(array))
+    def constant(self, value: Any, wanted: str = "k1") -> str:
+        """The identifier of an array known before the first run, or of a function that is called as it is."""
+        identifier = self.identifiers.get(id(value))
         if identifier is None:
-            identifier = self.identifiers[id(array)] = self.unique("k1")
-            self.constants[identifier] = array
-            self.before.append(f"{identifier} = constants[{identifier!r}]")
+            identifier = self.identifiers[id(value)] = self.unique(wanted)
+            table = "kernels" if callable(value) else "constants"
+            self.given[table][identifier] = value
+            self.before.append(f"{identifier} = {table}[{identifier!r}]")
         return identifier
 
 

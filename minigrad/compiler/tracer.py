@@ -13,6 +13,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -111,21 +112,18 @@ class Recorder:
         number = isinstance(out, Array) and not out.ndim and out.is_root and out is args[0]
         if number and len(args) == 2:
             out = None  # ``x += 1`` of a number makes a new one; ``np.exp(x, x)`` writes into it
-        like = _tried(function, args, kwargs)
+        like, into = _tried(function, args, kwargs), out
+        plain = method == "__call__" and ufunc.signature is None
         if out is None:
-            return self.add("compute", function, args, Array(self, like), kwargs)
-        if not isinstance(out, Array) or (out.shape, out.dtype) != (like.shape, like.dtype):
+            out = Array(self, like)
+        elif not isinstance(out, Array) or (out.shape, out.dtype) != (like.shape, like.dtype):
             raise Unrecordable("a result of another shape or dtype")
-        plain = (
-            method == "__call__" and ufunc.signature is None and out.like.strides == like.strides
-        )
-        if plain and self._may_be_new(out):
+        elif plain and out.like.strides == like.strides and self._may_be_new(out):
             before = Array(self, out.like, out.name)  # what had the name until now
             for call in self.calls[self.start :]:
                 substitute(call, {out: before})
-            args = replace_arrays(args, lambda a: before if a is out else a)
-            return self.add("compute", function, args, out, kwargs)
-        return self.add("compute", function, args, out, kwargs, into=out)
+            args, into = replace_arrays(args, lambda a: before if a is out else a), None
+        return self.add("compute", function, args, out, kwargs, into)
 
     def _may_be_new(self, out: Array) -> bool:
         """Whether ``np.exp(e, e)`` may be ``f = np.exp(e)``: no view looks at ``e``; `memory.Plan` undoes it."""
@@ -278,6 +276,7 @@ class _RecordingNumPy:
 
     def __init__(self, recorder: Any) -> None:
         self._recorder = recorder
+        self.zeros, self.ones, self.empty = (partial(self._filled, value) for value in (0, 1, None))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
@@ -293,14 +292,8 @@ class _RecordingNumPy:
         same = dtype in (None, value.dtype)
         return self._recorder.copy(value) if same else value.astype(dtype)
 
-    def zeros(self, shape: Any, dtype: Any = float) -> Any:
-        return self._recorder.fill(shape, 0, dtype)
-
-    def ones(self, shape: Any, dtype: Any = float) -> Any:
-        return self._recorder.fill(shape, 1, dtype)
-
-    def empty(self, shape: Any, dtype: Any = float) -> Any:
-        return self._recorder.fill(shape, None, dtype)
+    def _filled(self, value: Any, shape: Any, dtype: Any = float) -> Any:
+        return self._recorder.fill(shape, value, dtype)
 
     def full(self, shape: Any, value: Any, dtype: Any = None) -> Any:
         dtype = np.result_type(value) if dtype is None else dtype
