@@ -59,12 +59,13 @@ def set_all(changes: Sequence[tuple[Any, str, Any]]) -> None:
     >>> one.x, other.x
     (1, 2)
     """
-    before = [(at, name, getattr(at, name, MISSING)) for at, name, _ in changes]
+    before = []
     try:
         for at, name, value in changes:
+            before.append((at, name, getattr(at, name, MISSING)))
             setattr(at, name, value)
     except BaseException:
-        for at, name, value in before:
+        for at, name, value in reversed(before):
             if value is not MISSING:
                 setattr(at, name, value)
             elif hasattr(at, name):

@@ -480,7 +480,7 @@ class Optimizer(CheckedConstructors):
             raise refusal(what, "give them, as in SGD(model, lr=0.1)", GradError)
         kernel, count, state = REGISTRY[self.type].kernel, self.count, self.state
         clipped = self._clipped(self.clip) if self.clip else None
-        changes: list[tuple[Any, ...]] = []  # parameter, its new array, what it had
+        changes: list[tuple[Any, str, Any]] = []
         remembered: dict[Tensor, list[Array]] = {}
         for group in self.param_groups:
             rate, decay = group["lr"], 0.0 if self.decoupled else group["weight_decay"]
@@ -504,18 +504,9 @@ class Optimizer(CheckedConstructors):
                     new, *remembered[p] = update(value, slope, *state[p], lr)
                 else:
                     new = update(value, slope, lr)
-                changes.append((p, new, value, p._exposed))
-        try:
-            for p, new, _, _ in changes:
-                p._data = new  # a new array: graphs keep the old one
-                p._exposed = False
-            self.state = {**state, **remembered} if remembered else state
-            self.count = count + 1
-        except BaseException:
-            for p, _, value, exposed in changes:
-                p._data, p._exposed = value, exposed
-            self.state, self.count = state, count
-            raise
+                # a new array: graphs keep the old one
+                changes += (p, "_data", new), (p, "_exposed", False)
+        set_all([*changes, (self, "state", {**state, **remembered}), (self, "count", count + 1)])
 
     def _clipped(self, clip: Clip) -> dict[Tensor, Any]:
         """The clipped gradients of all parameters that have one."""
