@@ -67,12 +67,6 @@ class GradNames(dict[str, str]):
         self[name] = gradient
         return gradient
 
-    def name_all(self, names: Iterable[str]) -> None:
-        """Make the names of many gradients at once, unless one is taken: then they are made one by one."""
-        gradients = {name: name + GRAD for name in names}
-        if self.taken.isdisjoint(gradients.values()):
-            self.update(gradients)
-
     def sources(self) -> dict[str, str]:
         """Gradient → variable, for all that were asked for."""
         return dict(zip(self.values(), self, strict=True))

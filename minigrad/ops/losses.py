@@ -163,9 +163,6 @@ def misnamed(shape, target, axis):
 def _places(shape, target, axis):
     """The index of the target's element in every row."""
     axis %= len(shape)
-    if len(shape) == 2:
-        rows = np.arange(len(target))
-        return (target, rows) if axis == 0 else (rows, target)
     grid = list(np.indices(target.shape, sparse=True))
     return (*grid[:axis], target, *grid[axis:])
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..primitives.arguments import Attrs
+from ..primitives.arguments import Attrs, as_list
 from ..primitives.registry import primitive
 
 __all__ = [
@@ -35,26 +35,21 @@ def shape_attr(inputs: Inputs, attrs: Attrs) -> list[tuple[Shape, Any]]:
     """The output has the shape that an attr says: ops that are the way back of another op."""
     like = inputs.get("shape_like")
     dtypes = [d for slot in ("x", "y", "w") for _, d in inputs.get(slot, []) if d.kind in "fc"]
-    shape = like[0][0] if like else tuple(attrs["shape"])
+    shape = like[0][0] if like else tuple(as_list(attrs["shape"]))
     return [(shape, np.result_type(*dtypes) if dtypes else inputs["x"][0][1])]
 
 
 def reshaped(inputs: Inputs, attrs: Attrs) -> list[tuple[Shape, Any]]:
     """`reshape`: sizes are checked where all are known."""
-    ((shape, dtype),) = inputs["x"]
-    if "shape_like" in inputs:
-        return [(inputs["shape_like"][0][0], dtype)]
-    wanted = attrs["shape"]
-    wanted = (wanted,) if isinstance(wanted, int) else tuple(wanted)
-    if -1 not in shape:
-        wanted = np.broadcast_to(0, shape).reshape(wanted).shape
-    return [(wanted, dtype)]
+    ((out, dtype),), shape = shape_attr(inputs, attrs), inputs["x"][0][0]
+    if "shape_like" not in inputs and -1 not in shape:
+        out = np.broadcast_to(0, shape).reshape(out).shape
+    return [(out, dtype)]
 
 
 def broadcasted(inputs: Inputs, attrs: Attrs) -> list[tuple[Shape, Any]]:
     """`broadcast_to`: shapes are checked where all sizes are known."""
-    ((shape, dtype),) = inputs["x"]
-    ((out, _),) = shape_attr(inputs, attrs)
+    ((out, dtype),), shape = shape_attr(inputs, attrs), inputs["x"][0][0]
     if -1 not in shape and -1 not in out:
         np.broadcast_to(np.broadcast_to(0, shape), out)
     return [(out, dtype)]

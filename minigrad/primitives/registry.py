@@ -314,11 +314,8 @@ STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 def parameters_of(function: Function) -> Names:
-    """The names of a function's parameters; the code of a plain function tells them at once."""
-    if not isinstance(function, FunctionType) or function.__code__.co_flags & STARRED:
-        return tuple(inspect.signature(function).parameters)
-    code = function.__code__
-    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    """The names of a function's parameters."""
+    return tuple(inspect.signature(function).parameters)
 
 
 def by_position(function: Function) -> Function:
@@ -326,13 +323,12 @@ def by_position(function: Function) -> Function:
     if not isinstance(function, FunctionType) or not function.__code__.co_kwonlyargcount:
         return function
     code, named = function.__code__, function.__kwdefaults__ or {}
-    names, defaults = parameters_of(function), list(function.__defaults__ or ())
-    for name in names[code.co_argcount :]:
-        if defaults or name in named:
-            defaults.append(named.get(name, REQUIRED))
-    code = code.replace(co_argcount=len(names), co_kwonlyargcount=0)
+    count = code.co_argcount + code.co_kwonlyargcount
+    options = [named.get(n, REQUIRED) for n in code.co_varnames[code.co_argcount : count]]
+    defaults = (*(function.__defaults__ or ()), *options)
+    code = code.replace(co_argcount=count, co_kwonlyargcount=0)
     return FunctionType(
-        code, function.__globals__, function.__name__, tuple(defaults), function.__closure__
+        code, function.__globals__, function.__name__, defaults, function.__closure__
     )
 
 
