@@ -159,23 +159,20 @@ def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fals
             [1., 0.]])
     """
     xs, several = _point(inputs, create_graph)
-    blocks = jacobian(_gradient_of(function, []), tuple(xs), create_graph)
-    return blocks if several else blocks[0][0]
+    with enable_grad():
+        _, gradient = _gradient(function, xs)
+        blocks = [_packed(rows_of_jacobian(g, xs, create_graph), several) for g in gradient]
+    return _packed(blocks, several)
 
 
-def _gradient_of(function: Callable[..., Any], values: list[Tensor]) -> Callable[..., Any]:
-    """The gradient of a function that returns one number, which is added to ``values``."""
-
-    def gradient(*at: Tensor) -> tuple[Tensor, ...]:
-        (y, *more), _ = _outputs(result := function(*at))
-        if more or y.size != 1:
-            shown = describe(result if more else y)
-            what = f"the function must return one number, it returned {shown}"
-            raise refusal(what, "reduce it with .sum()")
-        values.append(y)
-        return tuple(_grads([y], [None], list(at), True))
-
-    return gradient
+def _gradient(function: Callable[..., Any], xs: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+    """The value of a function that returns one number, and its gradient, which has a graph of its own."""
+    (y, *more), _ = _outputs(result := function(*xs))
+    if more or y.size != 1:
+        shown = describe(result if more else y)
+        what = f"the function must return one number, it returned {shown}"
+        raise refusal(what, "reduce it with .sum()")
+    return y, _grads([y], [None], xs, True)
 
 
 def hvp(
@@ -188,7 +185,8 @@ def hvp(
     (tensor(9.), tensor([ 6., 12.]))
     """
     xs, several = _point(inputs, create_graph)
-    vs, values = _vectors(v, several, xs, "hvp"), list[Tensor]()
-    _, products = vjp(_gradient_of(function, values), tuple(xs), tuple(vs), create_graph)
-    y = values[0] if create_graph else values[0].detach()
-    return y, products if several else products[0]
+    vs = _vectors(v, several, xs, "hvp")
+    with enable_grad():
+        y, gradient = _gradient(function, xs)
+        products = _grads(gradient, vs, xs, create_graph)
+    return _values([y], False, create_graph), _packed(products, several)

@@ -68,6 +68,7 @@ class Module(CheckedConstructors):
     """
 
     training: bool = True
+    _named = False
 
     def __init__(self) -> None:
         """A module that is given nothing; others have their own."""
@@ -77,11 +78,10 @@ class Module(CheckedConstructors):
         raise NotImplementedError(f"{type(self).__name__} has no forward(self, x): write one")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if "_named" not in self.__dict__:
+        if not self._named:
             for path, at in self.named_tensors():
                 at.name = at.name or path
-            for module in self.modules():
-                module.__dict__["_named"] = True
+            self._named = True
         program = _program_of([*args, *kwargs.values()])
         try:
             if program is None:
