@@ -59,13 +59,12 @@ def padded(x, padding, value=0):
 
 
 def columns_of(x, kernel, stride, padding, dilation):
-    """All windows, [batch, channels, window height, window width, rows, cols]; their number."""
-    rows, cols = output_size(x.shape[2:], kernel, stride, padding, dilation)
+    """All windows, [batch, channels, window height, window width, rows, cols]."""
     x = padded(x, padding)
     size = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
     windows = np.lib.stride_tricks.sliding_window_view(x, size, (2, 3))
     windows = windows[:, :, :: stride[0], :: stride[1], :: dilation[0], :: dilation[1]]
-    return np.transpose(windows, (0, 1, 4, 5, 2, 3)), (rows, cols)
+    return np.transpose(windows, (0, 1, 4, 5, 2, 3))
 
 
 def add_columns(columns, shape, stride, padding, dilation):
@@ -107,8 +106,9 @@ def conv2d(x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
             f"w is [out, channels / groups, height, width]"
         )
     how = pair(stride), pair(padding), pair(dilation)
-    columns, (rows, cols) = columns_of(x, w.shape[2:], *how)
+    rows, cols = output_size(x.shape[2:], w.shape[2:], *how)
     n, filters = len(x), w.reshape(groups, len(w) // groups, -1)
+    columns = columns_of(x, w.shape[2:], *how)
     columns = columns.reshape(n, groups, filters.shape[2], rows * cols)
     out = np.matmul(filters, columns).reshape(n, len(w), rows, cols)
     return out if b is None else out + np.reshape(b, (-1, 1, 1))
@@ -130,7 +130,7 @@ def conv2d_input(x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
 def conv2d_weight(x, y, *, shape, stride=1, padding=0, dilation=1, groups=1):
     """Products of the windows of ``x`` with values ``y``: the way back to the filters."""
     _fits(y, x.shape, shape, stride, padding, dilation)
-    columns, _ = columns_of(x, shape[2:], pair(stride), pair(padding), pair(dilation))
+    columns = columns_of(x, shape[2:], pair(stride), pair(padding), pair(dilation))
     n, places = len(x), y.shape[2] * y.shape[3]
     columns = columns.reshape(n, groups, shape[1] * shape[2] * shape[3], places)
     values = y.reshape(n, groups, shape[0] // groups, places)
@@ -233,10 +233,8 @@ def max_pool2d(x, *, kernel_size, stride=None, padding=0):
     """
     places, border = plan(x.shape, kernel_size, stride, padding)
     x = padded(x, border, lowest(x.dtype))
-    if len(places) == 1:
-        return np.array(x[places[0]])
-    out = np.maximum(x[places[0]], x[places[1]])
-    for place in places[2:]:
+    out = np.array(x[places[0]])
+    for place in places[1:]:
         np.maximum(out, x[place], out=out)
     return out
 

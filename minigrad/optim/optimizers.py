@@ -485,7 +485,7 @@ class Optimizer(CheckedConstructors):
         for group in self.param_groups:
             rate, decay = group["lr"], 0.0 if self.decoupled else group["weight_decay"]
             rate = float(rate(count) if callable(rate) else rate)
-            attrs, dtype = {name: group[name] for name in self._own}, None
+            attrs = {name: group[name] for name in self._own}
             update = partial(kernel, **attrs) if attrs else kernel
             for p in group["params"]:
                 slope, value = p._grad, p._data
@@ -495,9 +495,7 @@ class Optimizer(CheckedConstructors):
                     slope = clipped[p]
                 if slope.__class__ is Tensor:  # an array was left by backward, and fits
                     slope = _fitting(slope, p)
-                if value.dtype is not dtype:  # as in a Program: an array of the parameter's dtype
-                    dtype = value.dtype
-                    lr = np.asarray(rate, dtype)
+                lr = np.asarray(rate, value.dtype)  # as in a Program
                 if decay:
                     slope = slope + decay * value
                 if self.memory:
