@@ -59,7 +59,6 @@ class watch:
         for (cls, name), method in self._before.items():
             setattr(cls, name, method)
         self._before.clear()
-        self._open.clear()
         seen = {id(thing) for e in self.events for thing in (e.function, *e.inputs, *e.outputs)}
         self.names = {k: v for k, v in caller_variables().items() if id(v) in seen}
 
@@ -74,11 +73,10 @@ class watch:
 
     def _wrap_family(self, cls: type) -> None:
         """Wrap what the class and its subclasses define themselves."""
-        family = [cls]
-        for each in family:  # grows while it is walked
-            self._wrap(each)
-            inner: list[type] = type.__subclasses__(each)
-            family += [c for c in inner if c not in family]
+        self._wrap(cls)
+        below: list[type] = type.__subclasses__(cls)
+        for each in below:
+            self._wrap_family(each)
 
     def _wrap(self, cls: type) -> None:
         for name in ("__call__", "forward", "backward"):
@@ -92,7 +90,7 @@ class watch:
         @functools.wraps(method)
         def observed(function: Any, *inputs: Any, **keywords: Any) -> Any:
             for cls in type(function).__mro__[:-1]:  # a subclass made while watching
-                if any(issubclass(cls, watched) for watched in self.classes):
+                if issubclass(cls, self.classes):
                     self._wrap(cls)
             call = (kind, id(function))
             if call in self._open:  # forward inside __call__, or super().backward()
@@ -102,8 +100,7 @@ class watch:
             try:
                 result = method(function, *inputs, **keywords)
             finally:
-                if call in self._open:
-                    self._open.remove(call)
+                self._open.remove(call)
             outputs = tuple(result) if isinstance(result, (tuple, list)) else (result,)
             if kind == "backward" or not any(name == "backward" for name, _ in self._open):
                 self.events.append(Event(kind, function, inputs, outputs))
