@@ -18,7 +18,6 @@ from .formula import OPERATORS
 
 Variables = Mapping[str, Any]
 _HERE = str(Path(__file__).parent.parent)
-_MOST = 100_000  # variables looked at: a caller with more is not a notebook
 
 
 class Names:
@@ -131,7 +130,7 @@ def caller_variables(frame: FrameType | None = None) -> dict[str, Any]:
     if frame is None:
         return {}
     known = {**frame.f_locals, **frame.f_globals, **frame.f_locals}
-    return {k: v for k, v in itertools.islice(known.items(), _MOST) if not k.startswith("_")}
+    return {k: v for k, v in known.items() if not k.startswith("_")}
 
 
 def _outside(frame: FrameType | None) -> FrameType | None:

@@ -15,8 +15,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..fold import FULL
 from ..graph.format import explain_value, format_number, shorten, unwrap
 from ..graph.graph import Graph, Node, in_order
@@ -29,13 +27,14 @@ from .formula import (
     number_text,
     rule_formula,
 )
-from .inside import Place, Slot, accumulated, in_list, operation, saved, total, value
+from .inside import Fields, Place, Slot, accumulated, in_list, operation, saved, total, value
 from .names import Names, operands
 from .torch_facts import title
 
 _BETWEEN = "call retain_grad() before backward to keep the gradient of a tensor in between"
 _GONE = "not known any more: nobody holds it, and no gradient rule keeps it"
 _NO_GRAPH = "no grad_fn: nothing was computed from something that requires a gradient"
+_BACKWARD: Fields = {"side": "backward", "region": "r1"}
 _NO_PATHS = "they are known after backward from here, without hooks, and while they are few"
 
 
@@ -126,7 +125,9 @@ class Drawing:
         self.gave: dict[Key, Any] = {}  # (fn, slot) → what it gave in backward
         self.pull: Callable[..., Any] | None = None
         starts = [*zip(fns, things, strict=True)]
-        self.roots = [(self.steps[fn], output_number(x)) for fn, x in starts if fn is not None]
+        self.roots = [
+            (self.steps[fn], getattr(x, "output_nr", 0)) for fn, x in starts if fn is not None
+        ]
         self._link(things)
         if len(self.steps) <= FULL:
             self._look_back()
@@ -136,7 +137,7 @@ class Drawing:
         self._draw()
         outputs = [node.name for node in self.graph.nodes.values() if node.kind == "output"]
         self.graph.title = ", ".join(outputs)
-        if things and not self.steps:
+        if not self.steps:
             self.graph.notes.append(_NO_GRAPH)
             del self.graph.regions["r1"]
         follow(self.graph)
@@ -162,10 +163,9 @@ class Drawing:
 
     def _maker(self, thing: Any) -> tuple[Step | None, int]:
         """The step of this graph that made a tensor, and which of its outputs that is."""
-        plain = isinstance(thing, (np.ndarray, type))
-        fn = None if plain else getattr(thing, "grad_fn", None)
+        fn = getattr(thing, "grad_fn", None)
         node = hasattr(fn, "next_functions")  # anything else may not even be hashable
-        return self.steps.get(fn) if node else None, output_number(thing)
+        return self.steps.get(fn) if node else None, getattr(thing, "output_nr", 0)
 
     def _look_back(self) -> None:
         """What is still known of the forward pass and of the last backward."""
@@ -177,8 +177,7 @@ class Drawing:
                 if number is not None:
                     numbers[fn, slot] = number
         for step, _ in self.roots:
-            tell = getattr(step.fn, "remembered", None)
-            known = tell(numbers) if callable(tell) else {}
+            known = step.fn.remembered(numbers) if hasattr(step.fn, "remembered") else {}
             step.seed = known.get("seed")
             self.gave |= known.get("gradients", {})
             self.values |= known.get("values", {})
@@ -224,11 +223,10 @@ class Drawing:
         for result in results:
             self.graph.edge(step.op, result.node)
         if len(results) == 1:
-            names, values = {}, {}
-            for slot, place in step.inputs.items():
-                names[slot], number = place.node.name, literal(place.node.name)
-                values[slot] = place.held if number is None else number
-            call, (result,) = call_formula(name, step.inputs), results
+            (result,) = results
+            names = {slot: place.node.name for slot, place in step.inputs.items()}
+            values = {slot: place.held for slot, place in step.inputs.items()}
+            call = call_formula(name, names)
             slot = Slot(call, names, values, result.held, name=result.node.name)
             step.op.data["slots"] = (slot,)
 
@@ -274,7 +272,9 @@ class Drawing:
         name = name or ("" if single else shorten(text))
         number = text if value is None and single else number_text(value)
         if number and not name:  # a number is called by its value
-            return self._tensor("data", number, None, explain_value(number))
+            place = self._tensor("data", number, None, explain_value(number))
+            place.held = literal(number)
+            return place
         name = name or f"{slot} of {forward_name(step.fn)}"
         if value is None:
             return self._tensor("data", name, None)
@@ -295,9 +295,6 @@ class Drawing:
         inside = {"lines": ("seed",)} if step.seed is None else value(step.seed, seed=True)
         inside |= {"tooltip": "the gradient that backward starts with"}
         self.result(step, number).add_gradient(self.graph, "seed", inside, (), step.seed)
-
-    def _node(self, kind: str, name: str = "", **fields: Any) -> Node:
-        return self.graph.node(kind, name, side="backward", region="r1", **fields)
 
     def _gradients_of(self, step: Step) -> None:
         """The gradients of the tensors that a step made: those that are kept, or every one; and the
@@ -326,7 +323,7 @@ class Drawing:
         leaf = self.leaf(variable).node
         grad = getattr(variable, "grad", None)
         inside = accumulated(f"{leaf.name}.grad", grad, self._parts(step, 0))
-        step.node = self._node("accumulate", title(step.fn), **inside)
+        step.node = self.graph.node("accumulate", title(step.fn), **_BACKWARD, **inside)
         self.graph.link(leaf, step.node)
         leaf.data["leaf"] = step.node.data["leaf"] = variable
 
@@ -343,8 +340,8 @@ class Drawing:
                 known = in_list(names, str(i)) | names
                 mark, came = f"[{i}] " if several else "", self.gave.get((step.fn, i))
                 step.slots[i] = Slot(expression, known, values, came, mark)
-        inside = operation(step.slots.values(), ports=several)
-        step.node = self._node("grad_op", title(step.fn), tooltip=saved(step.keeps), **inside)
+        inside = operation(step.slots.values(), ports=several) | {"tooltip": saved(step.keeps)}
+        step.node = self.graph.node("grad_op", title(step.fn), **_BACKWARD, **inside)
         self.graph.link(step.op, step.node)
 
     def _edges(self, step: Step) -> None:
@@ -405,7 +402,7 @@ def _age(node: Any) -> float:
         return float("inf")
     seq = getattr(node, "seq", None)
     seq = getattr(node, "_sequence_nr", float)() if seq is None else seq  # PyTorch's
-    return float(seq) if isinstance(seq, (int, float)) else 0.0
+    return float(seq)
 
 
 def accumulates(node: Any) -> bool:
@@ -429,7 +426,7 @@ def saved_values(node: Any) -> Mapping[str, Any] | None:
     return saved if isinstance(saved, Mapping) or saved is None else {}
 
 
-def inputs_and_formulas(node: Any, count: int) -> tuple[Sequence[str], Sequence[ast.expr | None]]:
+def inputs_and_formulas(node: Any, count: int) -> tuple[list[str], Sequence[ast.expr | None]]:
     """The names of the ``count`` inputs that have a slot in ``next_functions``, those of a list numbered;
     and what the gradient of each is: as declared, or as the code of its rule says.
     """
@@ -443,25 +440,18 @@ def inputs_and_formulas(node: Any, count: int) -> tuple[Sequence[str], Sequence[
             slots += [f"{listed}[{k}]" for k in range(count - len(slots))]
         return slots, [rule_formula(primitive, slot.partition("[")[0]) for slot in slots]
     words = re.match(r"\s*\w+ = (.*)", type(node).__doc__ or "")
-    names = dict.fromkeys(re.findall(r"\b[a-z]\w*\b(?!\()", words.group(1)) if words else ())
-    slots = [*names, *(f"input {k}" for k in range(len(names), count))][:count]
-    texts = getattr(type(node), "formula_texts", {})  # of a node made from a table of derivatives
-    if texts and len(texts) == count:
-        return slots, [ast.Name(str(text).replace(" * ", "·")) for text in texts.values()]
+    names = re.findall(r"\b[a-z]\w*\b(?!\()", words.group(1)) if words else ()
+    slots = torch_facts.filled(dict.fromkeys(names), count)
     if hasattr(node, "function"):  # written by the user
         return slots, [ast.Name(f"{node.function.__name__}.backward(g)")] * count
-    formula = backward_formula(node)
-    known = formula is not None and len(formula.results) == count
-    return slots, formula.results if formula is not None and known else [None] * count
+    texts = getattr(type(node), "formula_texts", {})  # of a node made from a table of derivatives
+    results: Sequence[ast.expr] = [ast.Name(t.replace(" * ", "·")) for t in texts.values()]
+    if not texts and (formula := backward_formula(node)):
+        results = formula.results
+    return slots, results if len(results) == count else [None] * count
 
 
 def first_line(node: Any) -> tuple[str, ...]:
     """The formula of the operation, when the class states it in its docstring: ``z = x * y``."""
     words = (type(node).__dict__.get("__doc__") or "").strip().split("\n")[0]
     return (words.replace(" * ", "·"),) if re.fullmatch(r"\w+ = .{1,30}", words) else ()
-
-
-def output_number(tensor: Any) -> int:
-    """Which output of its grad_fn a tensor is."""
-    number = getattr(tensor, "output_nr", 0)
-    return number if isinstance(number, int) else 0

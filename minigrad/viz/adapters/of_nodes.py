@@ -140,19 +140,18 @@ def calls_behind(roots: list[Any]) -> list[Call]:
 def linked_call(function: Any) -> Call:
     """The call that a function object remembers: the last one."""
     inputs, held = _linked(function, "input"), _linked(function, "output")
-    weak = [each for each in held if isinstance(each, weakref.ref)]
     alive = (each() if isinstance(each, weakref.ref) else each for each in held)
     outputs = tuple(variable for variable in alive if variable is not None)
     values = named(function, tuple(map(unwrap, inputs)), tuple(map(unwrap, outputs)))
-    return Call(function, inputs, outputs, values, weak=bool(weak))
+    return Call(function, inputs, outputs, values, weak=weakref.ref in map(type, held))
 
 
 def _linked(function: Any, word: str) -> Arrays:
     """The variables under an attribute, ``inputs`` or ``input``."""
-    several, one = getattr(function, f"{word}s", None), getattr(function, word, None)
-    if isinstance(several, (tuple, list)):
-        return tuple(several)
-    return tuple(each for each in (several, one) if each is not None)[:1]
+    held = getattr(function, f"{word}s", getattr(function, word, None))
+    if isinstance(held, (tuple, list)):
+        return tuple(held)
+    return () if held is None else (held,)
 
 
 def back_of(call: Call) -> Back:

@@ -25,7 +25,7 @@ def graph_behind(x: Any, detail: str, values: bool | str, names: Names) -> Graph
     """
     thing, scope = parted(x)
     program = getattr(thing, "program", thing)  # a variable or a block stands for the program
-    several = list(x) if isinstance(x, (list, tuple)) else [x]
+    several = [*x] if isinstance(x, (list, tuple)) and x else [x]
     at = values_in(scope)
     whole = getattr(getattr(x, "view", x), "whole", x)  # of a Picture
     if isinstance(whole, Graph):
@@ -38,17 +38,17 @@ def graph_behind(x: Any, detail: str, values: bool | str, names: Names) -> Graph
         return of_program(program, at, detail, record_of(x))
     if is_net(thing):
         return of_net(thing, at)
-    if several and all(kind_of(v) in ("tensor", "node") for v in several):
+    if all(kind_of(v) in ("tensor", "node") for v in several):
         return of_torch(several, names, values).graph
     if getattr(x, "start", None) is not None and hasattr(x, "paths"):
         return of_explanation(x, names)
-    if several and (hasattr(several[0], "next_functions") or hasattr(several[0], "grad_fn")):
+    if hasattr(several[0], "next_functions") or hasattr(several[0], "grad_fn"):
         return of_grad_fn(several, names, values)
-    if several and all(variable_like(v) or function_like(v) for v in several):
+    if all(variable_like(v) or function_like(v) for v in several):
         return of_links([v for each in several for v in outputs_of(each)], names)
     if is_module(x):
         return of_module(x)
-    if several and all(is_program(getattr(v, "program", None)) for v in several):
+    if all(is_program(getattr(v, "program", None)) for v in several):
         return of_program(several[0].program, None, detail)
     raise TypeError(
         f"nothing to draw in {type(x).__name__!r}: draw takes a variable or tensor (or a list of "

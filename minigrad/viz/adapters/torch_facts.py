@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from configparser import ConfigParser
 from functools import cache
 from pathlib import Path
@@ -35,7 +35,6 @@ def is_node(x: Any) -> bool:
 
 _CLASSES = {
     ("torch", "Tensor"): "tensor",
-    ("torch._tensor", "Tensor"): "tensor",
     ("torch.nn.modules.module", "Module"): "module",
     ("torch.optim.optimizer", "Optimizer"): "optimizer",
 }
@@ -134,18 +133,22 @@ def stem(node: Any) -> str:
     return re.sub(r"Backward\d*$", "", title(node)) + transposed
 
 
-def inputs_of(node: Any, count: int) -> tuple[str, ...]:
+def inputs_of(node: Any, count: int) -> list[str]:
     """The names of the ``count`` inputs that have a slot in ``next_functions``."""
-    named = _table().get(stem(node), [""])[0].split()[:count]
-    return (*named, *(f"input {k}" for k in range(len(named), count)))
+    return filled(_table().get(stem(node), [""])[0].split(), count)
 
 
-def formulas_of(node: Any, count: int) -> tuple[ast.expr | None, ...]:
+def filled(names: Iterable[str], count: int) -> list[str]:
+    """The names of ``count`` inputs; those that have none are ``input 0``, ``input 1``, …"""
+    known = [*names][:count]
+    return known + [f"input {k}" for k in range(len(known), count)]
+
+
+def formulas_of(node: Any, count: int) -> list[ast.expr | None]:
     """The formula of each of ``count`` gradients; None where none is known."""
     inputs, *texts = _table().get(stem(node), [""])
     texts = texts if inputs else texts * count  # a list of inputs: the same for each
-    known = [parsed(text) for text in texts[:count]]
-    return (*known, *[None] * (count - len(texts)))
+    return [*map(parsed, texts), *[None] * count][:count]
 
 
 def numbers_of(node: Any) -> dict[str, Any]:
