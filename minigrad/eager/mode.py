@@ -6,7 +6,8 @@ switches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import ContextDecorator
 from contextvars import ContextVar, Token
 from copy import copy
 from dataclasses import dataclass, replace
@@ -33,13 +34,16 @@ GRAD = Mode()  #: the usual mode; the fast path of every op is ``mode is GRAD``
 MODE: ContextVar[Mode] = ContextVar("minigrad_mode", default=GRAD)
 
 
-class _Switch:
+class _Switch(ContextDecorator):
     """A context manager and decorator that changes the mode and restores it, exceptions included.
 
-    As a decorator it works with and without parentheses, on functions, generators and coroutines.
+    As a decorator it works with and without parentheses, on functions, generators and coroutines; each call
+    has a copy of the switch, for calls may overlap in threads and tasks.
     """
 
     changes: Mapping[str, Any] = MappingProxyType({})
+    #: what `__exit__` resets, and the same of the blocks around it
+    _entered: tuple[Token[Mode], Any] | None = None
 
     def __new__(cls, *given: Any, **keywords: Any) -> Any:
         made = object.__new__(cls)
@@ -48,47 +52,41 @@ class _Switch:
         return made
 
     def __init__(self) -> None:
-        self._tokens: list[Token[Mode]] = []
+        """It takes no arguments."""
 
     def __enter__(self) -> Any:
         mode = replace(MODE.get(), **self.changes)
-        self._tokens.append(MODE.set(GRAD if mode == GRAD else mode))
+        self._entered = MODE.set(GRAD if mode == GRAD else mode), self._entered
         return self
 
     def __exit__(self, *exception: object) -> None:
-        MODE.reset(self._tokens.pop())
+        token, self._entered = self._entered  # type: ignore[misc]
+        MODE.reset(token)
 
-    def __call__(self, function: Function) -> Function:
+    def __call__(self, function: Any) -> Any:
         if iscoroutinefunction(function):
 
             async def switched(*args: Any, **kwargs: Any) -> Any:
-                with self._copy():
+                with copy(self):
                     return await function(*args, **kwargs)
         elif isgeneratorfunction(function):
 
             def switched(*args: Any, **kwargs: Any) -> Any:  # type: ignore[misc]
-                return _steps(function(*args, **kwargs), self._copy)
+                return _steps(function(*args, **kwargs), self)
         else:
-
-            def switched(*args: Any, **kwargs: Any) -> Any:  # type: ignore[misc]
-                with self._copy():
-                    return function(*args, **kwargs)
-
+            return super().__call__(function)
         return wraps(function)(switched)
 
-    def _copy(self) -> _Switch:
-        """The same switch with tokens of its own: calls may overlap in threads and tasks."""
-        made = copy(self)
-        made._tokens = []
-        return made
+    def _recreate_cm(self) -> _Switch:
+        return copy(self)
 
 
-def _steps(generator: Any, switch: Callable[[], _Switch]) -> Any:
+def _steps(generator: Any, switch: _Switch) -> Any:
     """A generator whose steps run in a mode; between them its caller's mode is untouched."""
     step, value = generator.send, None
     while True:
         try:
-            with switch():
+            with copy(switch):
                 made = step(value)
         except StopIteration as end:
             return end.value
@@ -142,7 +140,6 @@ class set_grad_enabled(_Switch):
     _ahead = False  # whether the mode was set by the call and not yet by a with block
 
     def __init__(self, mode: bool) -> None:
-        super().__init__()
         self.changes = {"grad": bool(mode)}
         super().__enter__()
         self._ahead = True
@@ -153,7 +150,7 @@ class set_grad_enabled(_Switch):
             return self
         return super().__enter__()
 
-    def __call__(self, function: Function) -> Function:
+    def __call__(self, function: Any) -> Any:
         if self._ahead:
             self._ahead = False
             self.__exit__()
@@ -192,7 +189,6 @@ class saved_tensors_hooks(_Switch):
     """
 
     def __init__(self, pack: Function, unpack: Function) -> None:
-        super().__init__()
         self.changes = {"saved_hooks": (pack, unpack)}
         for hook in (pack, unpack):
             if not callable(hook):
@@ -212,7 +208,6 @@ class recorded(_Switch):
     """
 
     def __init__(self, recorder: Function) -> None:
-        super().__init__()
         self.changes = {"recorder": recorder}
 
 
