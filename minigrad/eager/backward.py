@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import nullcontext
-from itertools import count
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 from weakref import ref
@@ -39,7 +39,6 @@ if hasattr(os, "register_at_fork"):  # a child inherits no walk of another threa
     )
 #: where the last backward started: a weak reference to the node, which of its outputs, the seed
 last_start: tuple[Any, int, Any] = (None, 0, None)
-next_epoch = count(1).__next__
 by_seq = attrgetter("seq")
 Roots = list[tuple[Any, Any]]  #: edges, each with what arrives there
 REMEMBERED_NODES = 256  #: `mg.why` can look back at graphs up to this size
@@ -141,22 +140,14 @@ def _walk(
 
 def discovered(roots: Roots) -> tuple[Listed, Listed, bool]:
     """Every node below some edges, oldest first; the AccumulateGrads; whether one of them has a hook."""
-    epoch = next_epoch()
     order: Listed = []
     ends: Listed = []
-    see, end = order.append, ends.append
-    for m, _ in roots:
-        if m.mark != epoch:
-            m.mark = epoch
-            (end if m.__class__ is AccumulateGrad else see)(m)
-    for n in order:  # which grows on the way
-        for m in n.edges:
-            if m is not None and m.mark != epoch:
-                m.mark = epoch
-                if m.__class__ is AccumulateGrad:
-                    end(m)
-                else:
-                    see(m)
+    seen = {None}
+    for edges in chain([[m for m, _ in roots]], (n.edges for n in order)):  # which grows on the way
+        for m in edges:
+            if m not in seen:
+                seen.add(m)
+                (ends if m.__class__ is AccumulateGrad else order).append(m)
     order.sort(key=by_seq)
     return order, ends, Hooks.asked and any(n.hooks is not None for n in order + ends)
 

@@ -97,8 +97,18 @@ class Node:
     leaves among the inputs, to which their AccumulateGrad refers weakly.
     """
 
-    __slots__ = ("__weakref__", "code", "edges", "freed", "g", "hooks", "lasti", "leaves", "mark",
-                 "own", "seq")  # fmt: skip
+    __slots__ = (
+        "__weakref__",
+        "code",
+        "edges",
+        "freed",
+        "g",
+        "hooks",
+        "lasti",
+        "leaves",
+        "own",
+        "seq",
+    )
     primitive: Any = None
     title = "Node"
     saved_slots: Names = ()
@@ -110,7 +120,7 @@ class Node:
     def _begin(self, edges: Args, code: Any = None, lasti: int = 0) -> None:
         """What an ``__init__`` sets; nodes of primitives have none: to make one is faster so."""
         self.g = self.hooks = None
-        self.mark, self.own, self.freed, self.seq = 0, False, False, next_seq()
+        self.own, self.freed, self.seq = False, False, next_seq()
         self.edges, self.code, self.lasti = edges, code, lasti
 
     def pull(self, g: Any) -> Any:
@@ -219,11 +229,11 @@ class Several(Node):
 class Output:
     """One output of a node that has several: gathers its gradient and hands it to its node."""
 
-    __slots__ = ("g", "index", "mark", "node", "own")
+    __slots__ = ("g", "index", "node", "own")
     hooks, freed, saved_slots = None, False, ()
 
     def __init__(self, node: Any, index: int) -> None:
-        self.node, self.index, self.g, self.own, self.mark = node, index, None, False, 0
+        self.node, self.index, self.g, self.own = node, index, None, False
 
     @property
     def edges(self) -> Args:

@@ -142,7 +142,7 @@ def apply_source(p: Primitive) -> Iterator[str]:
             yield f"leaves = leaves, [v for v, e in zip(x{k}, e{k}) if e.__class__ is AccumulateGrad]"
         else:
             yield f"if e{k}.__class__ is AccumulateGrad: leaves = x{k} if leaves is None else (x{k}, leaves)"
-    yield "n = NodeClass(); n.g = n.hooks = None; n.freed = False; n.mark = 0; n.seq = next_seq()"
+    yield "n = NodeClass(); n.g = n.hooks = None; n.freed = False; n.seq = next_seq()"
     yield f"n.edges = ({''.join(f'{_star(p, k)}e{k}, ' for k in places)})"
     yield from _saved_lines(p)
     yield "f = _getframe(1)"
