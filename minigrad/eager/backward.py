@@ -219,12 +219,11 @@ def roots_of(outputs: Any, seeds: Any, create: bool) -> Roots:
         what = f"{len(outputs)} outputs need {len(outputs)} gradients, {len(seeds)} were given"
         advice = "a list with one for each output; None for an output that is one number"
         raise refusal(what, advice, GradError)
-    checked = [_seed(o, s, create) for o, s in zip(outputs, seeds, strict=True)]
-    return [(o._node, seed) for o, seed in zip(outputs, checked, strict=True)]
+    return [_root(o, s, create) for o, s in zip(outputs, seeds, strict=True)]
 
 
-def _seed(out: Any, seed: Any, create: bool) -> Any:
-    """The seed of an output, checked."""
+def _root(out: Any, seed: Any, create: bool) -> tuple[Any, Any]:
+    """The edge of an output and its seed, checked."""
     if not isinstance(out, Tensor):
         what = f"backward starts from a Tensor, not from {describe(out)}"
         advice = "the result of an op on Tensors; numpy(), item() and float() lose the graph"
@@ -251,16 +250,18 @@ def _seed(out: Any, seed: Any, create: bool) -> Any:
             )
         array = np.ones_like(data) if data.ndim else data.dtype.type(1)
     else:
-        array, advice = getattr(seed, "_data", seed), f"gradient=… of shape {list(out.shape)}"
-        array = np.asarray(array)
+        array, advice = (
+            np.asarray(getattr(seed, "_data", seed)),
+            f"gradient=… of shape {list(out.shape)}",
+        )
         is_real = array.dtype.kind in "fiub"
         if not is_real or array.shape != out.shape:
             what = f"the seed {describe(array)} must hold real numbers, in the shape of the output"
             raise refusal(what, advice, ShapeError if is_real else DTypeError)
         array = array.astype(out._data.dtype, copy=False)
-    if not create:
-        return array
-    return seed if isinstance(seed, Tensor) else wrap(np.array(array))
+    if create:
+        array = seed if isinstance(seed, Tensor) else wrap(np.array(array))
+    return out._node, array
 
 
 # -- the walk ------------------------------------------------------------------------------
@@ -390,9 +391,7 @@ class Walk:
         """Tensor hooks, then retain_grad."""
         for hook in list(n.hooks.tensor.get(index, {}).values()):
             g = self._hooked(hook(_shown(g)), g, "a tensor hook")
-        ref = n.hooks.retained.get(index)
-        tensor = ref() if ref is not None else None
-        if tensor is not None:
+        if (tensor := n.hooks.retained.get(index)) is not None:
             self.retained.append((tensor, g))
         return g
 
@@ -451,8 +450,7 @@ def accumulated(tensor: Tensor, g: Any, own: bool, create: bool) -> Any:
     """The new ``.grad`` of a leaf, a Tensor or an array, in memory of its own, in the leaf's shape and dtype."""
     old = tensor.grad
     if create or isinstance(g, Tensor):
-        g = g if isinstance(g, Tensor) else wrap(np.array(g))
-        g = fitted(tensor, g, True)
+        g = fitted(tensor, _shown(g), True)
         if old is not None:
             return old + g
         return g * 1.0 if g._node.__class__ is AccumulateGrad else wrap(np.array(g._data), g._node)

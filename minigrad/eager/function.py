@@ -37,14 +37,14 @@ from .tensor import Tensor, wrap
 class Context:
     """What forward hands to backward: saved tensors, flags, and any attribute you set."""
 
+    saved: Any = ()
+    _nondiff: tuple[Tensor, ...] = ()
+    _materialize = True
+    _node: Any = None  # the node, while backward runs with a graph of its own
     _on_the_way: bool  # whether what forward saved is neither input nor output; known behind it
 
     def __init__(self, needs: tuple[bool, ...]) -> None:
         self.needs_input_grad = needs
-        self.saved: Any = ()
-        self._nondiff: tuple[Tensor, ...] = ()
-        self._materialize = True
-        self._node: Any = None  # the node, while backward runs with a graph of its own
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep inputs or outputs of forward for backward.
@@ -166,11 +166,10 @@ class FunctionNode(Several):
         while len(gave) > count and gave[-1] is None:
             gave.pop()  # more None than arguments say nothing wrong
         if len(gave) != count:
-            raise self._wrong(
-                f"{self.function.__name__}.backward returned {len(gave)} gradient(s), "
-                f"forward took {count} argument(s).",
-                "return one gradient per argument of forward, None where there is none",
-            )
+            what = f"{self.function.__name__}.backward returned {len(gave)} gradient(s), "
+            what += f"forward took {count} argument(s)."
+            advice = "return one gradient per argument of forward, None where there is none"
+            raise self.error(what, advice)
         out: Listed = []
         for k, (value, edge, shape) in enumerate(zip(gave, self.edges, self.shapes, strict=True)):
             if edge is None or value is None:
@@ -178,17 +177,12 @@ class FunctionNode(Several):
                 continue
             value = value if isinstance(value, Tensor) else wrap(np.asarray(value))
             if value.shape != shape:
-                raise self._wrong(
-                    f"{self.function.__name__}.backward returned {describe(value)} as gradient {k}, "
-                    f"the argument has the shape {list(shape)}.",
-                    "a gradient has the shape of its value (sum over broadcast axes)",
-                    ShapeError,
-                )
+                what = f"{self.function.__name__}.backward returned {describe(value)} as gradient {k}, "
+                what += f"the argument has the shape {list(shape)}."
+                advice = "a gradient has the shape of its value (sum over broadcast axes)"
+                raise self.error(what, advice, ShapeError)
             out.append(value)
         return out
-
-    def _wrong(self, what: str, advice: str, error: Any = GradError) -> Exception:
-        return error(f"{what}\n  made at {self.where()}\n  repair: {advice}")  # type: ignore[no-any-return]
 
 
 class Function:
@@ -249,10 +243,8 @@ class Function:
             else:
                 result = forward(*args)
                 cls.setup_context(ctx, args, result)
-        outs = as_list(result)
-        for k, o in enumerate(outs):  # what holds no real numbers is handed on as it is
-            if isinstance(o, np.ndarray | np.generic | float):
-                outs[k] = wrap(np.asarray(o))
+        numbers = (np.ndarray, np.generic, float)  # anything else is handed on as it is
+        outs = [wrap(np.asarray(o)) if isinstance(o, numbers) else o for o in as_list(result)]
         if MODE.get().grad and any(ctx.needs_input_grad):
             # an argument handed on is a new output
             outs = [o.detach() if isinstance(o, Tensor) and _among(o, args) else o for o in outs]

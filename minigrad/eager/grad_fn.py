@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, GradError, code_line, describe, refusal
+from ..errors import DTypeError, GradError, code_line, describe, refusal, told
 from ..primitives.arguments import Args, Function, Listed, Mark, Names
 from ..primitives.registry import Primitive
 
@@ -37,7 +37,7 @@ class Hooks:
         Hooks.asked = True
         # output index → hooks on that output's gradient; the tensor that wants `.grad`
         self.tensor: dict[int, Functions] = {}
-        self.retained: dict[int, weakref.ref[Any]] = {}
+        self.retained: Any = weakref.WeakValueDictionary()
         self.pre: Functions = {}
         self.post: Functions = {}
         self.accumulated: Functions = {}  # of a leaf, behind its new `.grad`
@@ -178,13 +178,15 @@ class Node:
         """The user's line that made this node."""
         return code_line(self.code, self.lasti)
 
-    def freed_error(self) -> GradError:
+    def freed_error(self) -> Any:
         names = ", ".join(s.removeprefix("_saved_") for s in self.saved_slots)
-        return GradError(
-            f"backward goes through {self.name()} a second time, but its saved values ({names}) were "
-            f"freed the first time.\n  made at {self.where()}\n  repair: call the first backward with "
-            "retain_graph=True, or compute the forward pass again."
-        )
+        what = f"backward goes through {self.name()} a second time, but its saved values ({names})"
+        advice = "call the first backward with retain_graph=True, or compute the forward pass again"
+        return self.error(f"{what} were freed the first time.", f"{advice}.")
+
+    def error(self, what: str, advice: str, error: Any = GradError) -> Any:
+        """What to raise where something is wrong with this node."""
+        return error(told(f"{what}\n  made at {self.where()}", advice, ""))
 
     def _hooks(self) -> Hooks:
         if self.hooks is None:

@@ -7,7 +7,6 @@ what only a Tensor has is here.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -277,9 +276,8 @@ class Tensor(Operators):
         >>> y.retains_grad
         True
         """
-        fn = self.grad_fn
-        kept = None if fn is None or fn.hooks is None else fn.hooks.retained.get(self.output_nr)
-        return kept is not None and kept() is self
+        hooks = getattr(self.grad_fn, "hooks", None)
+        return hooks is not None and hooks.retained.get(self.output_nr) is self
 
     def backward(
         self,
@@ -314,7 +312,7 @@ class Tensor(Operators):
         if self._node is None:
             raise self._unreached("retain_grad()")
         if not self.is_leaf:
-            self._hook_table.retained[self.output_nr] = weakref.ref(self)
+            self._hook_table.retained[self.output_nr] = self
 
     def register_hook(self, hook: Callable[[Tensor], Any]) -> HookHandle:
         """Call ``hook(grad)`` when the gradient of this Tensor is complete; what it returns
