@@ -171,9 +171,7 @@ def traced(
     parts = [p for p in came if p[0].next_functions[p[1]] == place]
     if not parts:
         return Explanation(name)
-    total = parts[0][2]
-    for _, _, more in parts[1:]:
-        total = total + more
+    total = sum((g for *_, g in parts[1:]), parts[0][2])
     told = Explanation(name, total)
     told.remark(*(before if before[0] else trouble(steps, counts, place, total)))
     if counts[root] <= MOST_PATHS and counts[root] * len(nodes) <= MOST_PULLS:
@@ -299,8 +297,7 @@ def way(root: Any, node: Any, slot: int) -> Names:
 
 def size_of(value: Any) -> float:
     """The largest absolute value of an array; NaN if there is any, 0 where there are no numbers."""
-    array = as_array(value)
-    return float(np.abs(array).max()) if array.size else 0.0
+    return float(np.abs(as_array(value)).max(initial=0))
 
 
 def trouble(steps: list[Flow], counts: Mapping[Any, int], place: Any, total: Any) -> Note:
@@ -393,11 +390,10 @@ def _facts(saved: Mapping[str, Any]) -> str:
         told, counts = [], {"False": array == 0}
         if array.dtype.kind != "b":
             told = [" to ".join(dict.fromkeys(f"{v:.4g}" for v in (array.min(), array.max())))]
-            with np.errstate(all="ignore"):
-                counts = {
-                    "NaN": np.isnan(array), "infinite": np.isinf(array),
-                    "0": array == 0, "negative": array < 0,
-                }  # fmt: skip
+            counts = {
+                "NaN": np.isnan(array), "infinite": np.isinf(array),
+                "0": array == 0, "negative": array < 0,
+            }  # fmt: skip
         told += [f"{v.sum()} of {array.size} are {k}" for k, v in counts.items() if v.any()]
         facts.append(f"saved {name}: {', '.join(told)}")
     return f" ({'; '.join(facts)})" * bool(facts)
@@ -406,10 +402,9 @@ def _facts(saved: Mapping[str, Any]) -> str:
 def saved_of(node: Any) -> Mapping[str, Any]:
     """The saved values of a node; none where it let go of them."""
     try:
-        saved: Mapping[str, Any] = node.saved
+        return {n: v for n, v in node.saved.items() if hasattr(v, "shape")}
     except Exception:  # freed, or changed in place since: reading says so with an error
         return {}
-    return {n: v for n, v in saved.items() if hasattr(v, "shape")}
 
 
 def stem(node: Any) -> str:
