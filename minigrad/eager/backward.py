@@ -276,15 +276,13 @@ class Walk:
 
     def __init__(self, order: Listed, targets: Any, create: bool, writes: bool) -> None:
         self.order, self.create, self.writes = order, create, writes
-        self.runs = order  # the nodes whose rules run
         #: node → what came to it; to one with several outputs, by their numbers
         self.arrived: dict[Any, Any] = {}
         self.leaves: list[tuple[Tensor, Any]] = []
         self.retained: list[tuple[Tensor, Any]] = []
         self.targets = {node for node, _ in targets or ()}
         self.captured: dict[tuple[Any, int], Any] = {}  # the gradients of their outputs
-        if targets is not None:
-            self.runs = self._on_the_way()
+        self.runs = self._on_the_way() if self.targets else order  # the nodes whose rules run
 
     def _on_the_way(self) -> Listed:
         """The nodes on a way to a target: what hangs off it would be incomplete."""

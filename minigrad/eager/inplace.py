@@ -25,8 +25,8 @@ _changes: dict[int, Any] = {}  # id of memory → (seq, how often, memory, line)
 _newest = 0
 #: what refers to memory that nobody shares: its Tensor or its one view, a local name, the count
 ALONE = 3
-#: what refers to the array of an operand that no other Tensor has: the operand, two lists, a local name, the count
-HELD = 5
+#: what refers to the array of an operand that no other Tensor has: the operand, a dictionary, a local name, the count
+HELD = 4
 OUT_OF_PLACE = "use the out-of-place form (y = y + 1)"
 
 
@@ -144,12 +144,12 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
             GradError,
         )
     views = _views_among(operands, tensor)
-    arrays = {id(data): data for _, data in views if data is not tensor._data}
+    arrays = {id(v._data): v._data for v in views if v._data is not tensor._data}
     # other Tensors may hold them, too
     others = any(sys.getrefcount(data) > HELD for data in arrays.values())
     if others or _is_shared(tensor, operands, len(arrays)):
         raise _two_graphs(tensor)
-    before = [(t, t._data, t._node) for t in (tensor, *(view for view, _ in views))]
+    before = [(t, t._data, t._node) for t in (tensor, *views)]
     memory, retained = tensor._data, tensor.retains_grad
     if memory.__class__ is not np.ndarray or not memory.flags.writeable:
         memory = np.array(memory)
@@ -157,16 +157,16 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
     version = _changes.get(key)
     try:
         tensor._data = values  # what this op saves must be the value from before
-        for other, data in views:
-            other._data = data.copy()
+        for view in views:
+            view._data = view._data.copy()
         result = function(tensor, *args, **attrs)
         _check_fit(result, memory)
-        overwritten = [None if o._node is None else Overwritten(o, data) for o, data in views]
+        overwritten = [o._node and Overwritten(o, data) for o, data, _ in before[1:]]
         _write(memory, result._data)
         tensor._data = memory
         if MODE.get().grad:
             _move(tensor, result, retained)
-        for (other, data), stale in zip(views, overwritten, strict=True):
+        for (other, data, _), stale in zip(before[1:], overwritten, strict=True):
             other._data, other._node = data, stale
     except BaseException:
         np.copyto(memory, values)
@@ -182,8 +182,8 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
     return tensor
 
 
-def _views_among(operands: Listed, tensor: Any) -> list[tuple[Any, Any]]:
-    """The operands that are views of a Tensor which is to change, with their arrays: ``y[:2] = y[1:]``."""
+def _views_among(operands: Listed, tensor: Any) -> Listed:
+    """The operands that are views of a Tensor which is to change: ``y[:2] = y[1:]``."""
     memory = memory_of(tensor._data)
     others = [o for o in operands if o is not tensor and memory_of(o._data) is memory]
     if not (others and _has_graph(tensor, operands)):
@@ -191,7 +191,7 @@ def _views_among(operands: Listed, tensor: Any) -> list[tuple[Any, Any]]:
     for o in others:
         if o._node.__class__ is AccumulateGrad or (o._node is not None and o._data is memory):
             raise _two_graphs(tensor)
-    return [(o, o._data) for o in others]
+    return others
 
 
 def _check_fit(result: Any, memory: Any) -> None:

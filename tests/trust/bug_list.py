@@ -184,7 +184,7 @@ EAGER = [
         ),
         (
             "a view that changed through another Tensor keeps its graph",
-            "None if o._node is None else Overwritten(o, data)",
+            "o._node and Overwritten(o, data)",
             "o._node",
         ),
         ("versions are compared the wrong way", "if number > node.seq:", "if number < node.seq:"),
