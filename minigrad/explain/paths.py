@@ -5,6 +5,7 @@ meet; here each is followed alone.  Every edge is known by the size of what it b
 that grows can be followed back to the first node that made it.
 
 The nodes may be of any engine: they have ``next_functions``, ``pull``, ``name()``, ``seq``, ``several`` and ``saved``.
+Lists of them begin with the newest.
 """
 
 from __future__ import annotations
@@ -183,8 +184,8 @@ def traced(
     return told
 
 
-def count_paths(nodes: Iterable[Any], place: Any) -> dict[Any, int]:
-    """How many paths lead from each of these nodes to a place; ``nodes`` in any order.
+def count_paths(nodes: list[Any], place: Any) -> dict[Any, int]:
+    """How many paths lead from each of these nodes to a place.
 
     >>> import minigrad as mg
     >>> x = mg.tensor(2.0, requires_grad=True)
@@ -194,7 +195,7 @@ def count_paths(nodes: Iterable[Any], place: Any) -> dict[Any, int]:
     4
     """
     found: dict[Any, int] = {}
-    for node in sorted(nodes, key=lambda n: n.seq):
+    for node in reversed(nodes):
         ways = [1 if to == place else found.get(to[0], 0) for to in node.next_functions]
         found[node] = sum(ways)
     return found
@@ -230,7 +231,7 @@ def walked(
     """
     root, index, seed = start
     arrived: dict[Any, dict[int, Any]] = {root: {index: seed}}
-    for node in sorted(nodes, key=lambda n: -n.seq):
+    for node in nodes:
         held = arrived.pop(node, None)
         if held is None or not node.next_functions:
             continue
@@ -337,7 +338,7 @@ def trouble(steps: list[Flow], counts: Mapping[Any, int], place: Any, total: Any
     return "", ""
 
 
-def forward_trouble(name: str, output: Any, nodes: Iterable[Any]) -> Note:
+def forward_trouble(name: str, output: Any, nodes: list[Any]) -> Note:
     """Where an output that is not finite became so: the first operation, in the order they ran; else empty."""
     if np.isfinite(size := size_of(output)):
         return "", ""
@@ -345,7 +346,7 @@ def forward_trouble(name: str, output: Any, nodes: Iterable[Any]) -> Note:
     begin = (
         f"{name} itself is {what}, so its gradients are worth nothing; it began in the forward pass"
     )
-    ran = sorted((n for n in nodes if n.next_functions), key=lambda n: n.seq)
+    ran = [n for n in reversed(nodes) if n.next_functions]
     for node in ran:
         for key, value in saved_of(node).items():
             if not np.isfinite(size_of(value)):

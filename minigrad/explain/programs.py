@@ -112,7 +112,7 @@ def _tell_numbers(told: Explanation, block: Block, call: BackwardCall, scope: An
                 flows.append(Flow(node, k, (n, 0), max(came), gave, n not in read))
     told.total = values[told.gradient]
     counts = dict.fromkeys(on_path, 1)
-    alarms = [forward_trouble(target, values[target], forward) for target in call.targets]
+    alarms = [forward_trouble(target, values[target], forward[::-1]) for target in call.targets]
     alarms = [alarm for alarm in alarms if alarm[0]]
     told.remark(*(alarms or [trouble(flows, counts, (told.gradient, 0), told.total)])[-1])
 

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from ..errors import DTypeError, describe, refusal
+from ..viz.adapters.names import caller_variables
 from ..viz.adapters.of_grad_fn import walk_order
 from ..viz.adapters.torch_facts import (
     inputs_of,
@@ -183,8 +184,7 @@ class Case:
 
     def __init__(self, frame: Any) -> None:
         self.code = code_around(frame)
-        known = self.code.namespace.items()
-        self.variables = {k: v for k, v in known if not k.startswith("_")}
+        self.variables = caller_variables(frame)
         self.tensors = tensor_names(self.variables)
         self.optimizers = of_kind(self.variables, "optimizer")
         self.modules = of_kind(self.variables, "module")

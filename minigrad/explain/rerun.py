@@ -13,21 +13,10 @@ from ..eager import backward
 from ..eager.function import FunctionNode
 from ..eager.grad_fn import FEW_BYTES, FREED, AccumulateGrad, Node, bytes_of, unpack
 from ..eager.inplace import changed_since, last_change
+from ..viz.adapters.of_grad_fn import walk_order
 from .paths import Start, as_array, walked
 
 MOST_ELEMENTS = 100_000  #: of larger arrays nothing is computed again
-
-
-def nodes_below(*roots: Node) -> dict[Node, None]:
-    """The roots and every node below them, in the order in which they are reached."""
-    found = dict.fromkeys(roots)
-    queue = list(found)
-    for node in queue:
-        for to, _ in node.next_functions:
-            if to is not None and to not in found:
-                found[to] = None
-                queue.append(to)
-    return found
 
 
 def last_start() -> Start:
@@ -73,8 +62,7 @@ def forward_values(root: Node, constants: Constants) -> dict[tuple[Node, int], A
     """(node, output) → what the operation gave, as far as that is known: a rule keeps it, or it is
     computed again from leaves that nobody changed, kept values and ``constants``.
     """
-    order = sorted(nodes_below(root), key=lambda n: n.seq)
-    kept = {n: _kept(n) for n in order if n.primitive is not None}
+    kept = {n: _kept(n) for n in reversed(walk_order([root])) if n.primitive is not None}
     values: dict[Any, Any] = {}
     for node, known in kept.items():
         p = node.primitive
@@ -138,8 +126,8 @@ def remembered(root: Node, constants: Constants) -> dict[str, Any]:
     start = last_start()
     if start[0] is not root:
         return {"values": values}
-    nodes, seed = nodes_below(root), start[2]
-    unknown = nodes_below(*(n for n in nodes if not _remembers(n)))
+    nodes, seed = walk_order([root]), start[2]
+    unknown = {*walk_order(n for n in nodes if not _remembers(n))}
     known = [n for n in nodes if n not in unknown]
     saved = {n: _kept(n) for n in known}
     with remembered_values(known, replay=True):

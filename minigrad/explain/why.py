@@ -13,9 +13,10 @@ from ..eager.tensor import Tensor, wrap
 from ..errors import DTypeError, describe, refusal, user_frame
 from ..primitives.arguments import Value
 from ..viz.adapters.names import Names, caller_variables
+from ..viz.adapters.of_grad_fn import walk_order
 from ..viz.adapters.torch_facts import kind_of
 from .paths import TABLES, USE, Explanation, Explanations, because, difference, traced, uses
-from .rerun import last_start, nodes_below, remembered_values
+from .rerun import last_start, remembered_values
 
 
 def why(x: Any, output: Any = None) -> Any:
@@ -86,13 +87,13 @@ def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
         return Explanation(name, x.grad).remark(f"({because(name, 'gone').reason})")
     if root is None:
         return because(name, "gone" if backward.last_start[0] is not None else "no_backward")
-    nodes, place = nodes_below(root), place_of(x._node)
+    nodes, place = walk_order([root]), place_of(x._node)
     if place[0] not in nodes or (place[0] is root and place[1] != index):
         return because(name, "not_on_a_path", node=root.name())
     with remembered_values(nodes) as complete:
         if complete and seed is not None:
             end = None if output is None else (output.name or "the output", output)
-            told = traced(name, (root, index, seed), [*nodes], place, end)
+            told = traced(name, (root, index, seed), nodes, place, end)
         else:
             unknown = _unknown(name, nodes)
             told = Explanation(name, x.grad, uses(root, nodes, place), kind=USE)
