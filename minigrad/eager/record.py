@@ -39,7 +39,7 @@ from ..ops.shape import sum_to, unbroadcast
 from ..primitives.arguments import REQUIRED, Args, Attrs, ByName, Function, Listed, Value, frozen  # noqa: F401
 from ..primitives.dispatch import EAGER, FIRST_CALL, check_finite, refused  # noqa: F401
 from ..primitives.dispatch import answer as other_engine
-from ..primitives.registry import STARRED, Primitive, Rule, by_position, of_package
+from ..primitives.registry import Primitive, Rule, by_position, of_package
 from . import grad_fn
 from .grad_fn import AccumulateGrad, Node, Output, Packed, Several
 from .mode import GRAD, MODE, Mode  # noqa: F401
@@ -370,7 +370,7 @@ def fast_kernel(primitive: Primitive) -> Any:
     other names there.
     """
     kernel, n = primitive.kernel, len(primitive.inputs)
-    if not isinstance(kernel, FunctionType) or kernel.__code__.co_flags & STARRED:
+    if not isinstance(kernel, FunctionType):
         return lambda *given, **attrs: kernel(
             *given[:n], **dict(zip(primitive.attrs, given[n:], strict=False)), **attrs
         )

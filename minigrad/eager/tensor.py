@@ -208,20 +208,18 @@ class Tensor(Operators):
 
     def _flow_changes(self, wanted: bool) -> list[tuple[Any, str, Any]]:
         """The attributes that turn the flow of gradients on or off, for `set_all`."""
+        if bool(wanted) == self.requires_grad:
+            return []
         if not self.is_leaf:
-            if wanted:
-                return []
             what = "requires_grad of a non-leaf follows from its inputs"
             raise refusal(what, "use x.detach() to cut the graph", GradError)
-        if wanted and self._data.dtype.kind != "f":
+        if not wanted:
+            return [(self, "_node", None), (self, "_cut", "frozen")]
+        if self._data.dtype.kind != "f":
             what = f"only real floating-point Tensors can require grad, not {describe(self)}"
             advice = "pass dtype=float, or write the numbers as 1.0 instead of 1"
             raise refusal(what, advice, DTypeError)
-        if bool(wanted) == (self._node is not None):
-            return []
-        if wanted:
-            return [(self, "_node", AccumulateGrad(self))]
-        return [(self, "_node", None), (self, "_cut", "frozen")]
+        return [(self, "_node", AccumulateGrad(self))]
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Set `requires_grad` and return self.
