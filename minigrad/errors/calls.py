@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
+from traceback import walk_tb
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -91,14 +92,9 @@ def check_methods(cls: type) -> None:
 
 def _is_of_user(cause: Exception) -> bool:
     """Whether code of the user was running where it was raised: then it is theirs, as it is."""
-    trace = cause.__traceback__
-    while trace is not None:
-        names = trace.tb_frame.f_globals
-        home = str(names.get("__name__", "")).partition(".")[0]
-        if home not in _NOT_THE_USER and "__minigrad_ops__" not in names:
-            return True
-        trace = trace.tb_next
-    return False
+    ran = [frame.f_globals for frame, _ in walk_tb(cause.__traceback__)]
+    homes = [str(g.get("__name__")).partition(".")[0] for g in ran if "__minigrad_ops__" not in g]
+    return not _NOT_THE_USER.issuperset(homes)
 
 
 class CheckedConstructors:

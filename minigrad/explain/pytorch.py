@@ -253,8 +253,7 @@ class Case:
         """Why a tensor does not require a gradient."""
         if x.is_inference():
             return because(name, "inference_mode")
-        held = any(x is p for m in self.modules.values() for p in m.parameters())
-        if held or type(x).__name__ == "Parameter":
+        if isinstance(x, sys.modules["torch"].nn.Parameter):
             line = "".join(f" ({self.code.line(n)})" for n in self._asked(False)[:1])
             return because(name, "frozen", line=line)
         for other, t in self.tensors.items():

@@ -274,12 +274,9 @@ def _names(node: ast.expr) -> Dotted:
     return {ast.unparse(n) for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)}
 
 
-def _under(name: str, start: str) -> bool:
-    return f"{name}.".startswith(f"{start}.")
-
-
 def _feeds(targets: Iterable[str], names: Dotted) -> bool:
-    return any(_under(n, t) for n in names for t in targets)
+    """Whether one of the names is a target, or an attribute of one."""
+    return any(f"{n}.".startswith(f"{t}.") for n in names for t in targets)
 
 
 def _mentions(node: ast.expr, names: Iterable[str]) -> bool:
