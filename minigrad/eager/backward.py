@@ -117,23 +117,22 @@ def _walk(
         )
         raise refusal("inputs=[] names no tensor", advice, GradError)
     retain = create if retain is None else retain
-    targets = None if inputs is None else [place_of(target_edge(t)) for t in inputs]
+    places = [place_of(target_edge(t)) for t in inputs or ()]
     with _walking:
         order, ends, hooked = discovered(roots)
         edge, seed = roots[-1]
         node, index = place_of(edge)
         last_start = None if node.__class__ is AccumulateGrad else ref(node), index, seed
-        if not (hooked or create or targets is not None or MODE.get().anomaly):
+        if not (hooked or create or places or MODE.get().anomaly):
             _run(order, ends, roots, retain)
             return []
-        walk = Walk(order, targets, create, write)
+        walk = Walk(order, {n for n, _ in places}, create, write)
         with enable_grad() if create else nullcontext():
             walk.run(roots)
-            captured = [walk.captured.get(place) for place in targets or ()]
-            if inputs is not None:
-                pairs = [*zip(inputs, captured, strict=True)]
-                captured = [g if g is None else fitted(t, g, create) for t, g in pairs]
+            pairs = [*zip(inputs or (), map(walk.captured.get, places), strict=True)]
+            if pairs:
                 walk.leaves = [(t, g) for t, g in pairs if g is not None]
+            captured = [g if g is None else fitted(t, g, create) for t, g in pairs]
             walk.finish(retain)
         return captured
 
@@ -274,15 +273,14 @@ class Walk:
     came to a node is held here and not at the node, so that a hook may run another backward.
     """
 
-    def __init__(self, order: Listed, targets: Any, create: bool, writes: bool) -> None:
-        self.order, self.create, self.writes = order, create, writes
+    def __init__(self, order: Listed, targets: set[Any], create: bool, writes: bool) -> None:
+        self.order, self.targets, self.create, self.writes = order, targets, create, writes
         #: node → what came to it; to one with several outputs, by their numbers
         self.arrived: dict[Any, Any] = {}
         self.leaves: list[tuple[Tensor, Any]] = []
         self.retained: list[tuple[Tensor, Any]] = []
-        self.targets = {node for node, _ in targets or ()}
-        self.captured: dict[tuple[Any, int], Any] = {}  # the gradients of their outputs
-        self.runs = self._on_the_way() if self.targets else order  # the nodes whose rules run
+        self.captured: dict[tuple[Any, int], Any] = {}  # the gradients of the outputs of targets
+        self.runs = self._on_the_way() if targets else order  # the nodes whose rules run
 
     def _on_the_way(self) -> Listed:
         """The nodes on a way to a target: what hangs off it would be incomplete."""
@@ -302,12 +300,13 @@ class Walk:
             order |= dict.fromkeys(m for m in n.edges if m.__class__ is AccumulateGrad)
             order[n] = None
         order |= dict.fromkeys(edge for edge, _ in roots)
-        running, everyone = set(self.runs), self.runs is self.order
+        running = {*self.runs}
+        seen = running | self.targets if self.targets else order.keys()
         for edge, seed in roots:
             self._arrive(edge, seed)
         for n in reversed(order):
             g = self.arrived.pop(n, None)
-            if g is None or not (everyone or n in running or n in self.targets):
+            if g is None or n not in seen:
                 continue
             grads = [*g.values()] if n.several else [g]
             if n.hooks is not None:

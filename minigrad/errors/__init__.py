@@ -157,11 +157,9 @@ def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.4) -> str:
     """
     names, wanted = [*map(str, known)], str(name)[:_COMPARED]
     near = {n[:_COMPARED]: n for n in names}
-    if len(near) > _CANDIDATES:  # comparing letter by letter is slow: only those with its letters
-        letters = set(wanted)
-        nearest = heapq.nsmallest(_CANDIDATES, near, key=lambda n: len(letters ^ set(n)))
-        near = {n: near[n] for n in nearest}
-    close = difflib.get_close_matches(wanted, near, n=1, cutoff=cutoff)
+    letters = set(wanted)  # comparing letter by letter is slow: only those that have the same ones
+    likely = heapq.nsmallest(_CANDIDATES, near, key=lambda n: len(letters ^ set(n)))
+    close = difflib.get_close_matches(wanted, likely, n=1, cutoff=cutoff)
     hint = f"; did you mean {near[close[0]]!r}?" if close else "."
     shown = ", ".join(map(repr, names[:12])) + (" …" if len(names) > 12 else "")
     return f"{hint} Known: {shown or 'none'}"

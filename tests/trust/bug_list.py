@@ -80,7 +80,7 @@ EAGER = [
         ),
         (
             "off the way hooks see incomplete gradients",
-            "if g is None or not (everyone or n in running or n in self.targets):",
+            "if g is None or n not in seen:",
             "if g is None:",
         ),
         (
