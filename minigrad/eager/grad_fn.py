@@ -14,6 +14,7 @@ nothing else.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Container
 from itertools import count
 from typing import Any
 
@@ -155,8 +156,13 @@ class Node:
         """
         if self.freed:
             raise self.freed_error()
-        values = {s.removeprefix("_saved_"): getattr(self, s) for s in self.saved_slots}
-        return {n: unpack(v) for n, v in values.items() if v is not None}
+        return self.kept()
+
+    def kept(self, but: Container[str] = ()) -> dict[str, Any]:
+        """The saved values that are there, by name; ``but`` those of some slots."""
+        slots = [s for s in self.saved_slots if s not in but]
+        values = {s.removeprefix("_saved_"): unpack(getattr(self, s)) for s in slots}
+        return {n: v for n, v in values.items() if v is not None and v is not FREED}
 
     def free(self, remember: bool = False) -> None:
         """Let go of the saved values; the edges stay.  Small ones are kept to ``remember``, for `mg.why`."""

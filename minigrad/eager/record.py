@@ -240,7 +240,9 @@ def push_source(p: Primitive, name: str = "push") -> Iterator[str]:
         if rule.joint:
             yield f"{''.join(f'g{k}, ' for k in places)} = {call}"
         for k in places:
-            yield f"if {f'not any(e{k})' if k == listed else f'e{k} is None'}: g{k} = None"
+            yield (
+                f"if not any(e{k}): g{k} = e{k}" if k == listed else f"if e{k} is None: g{k} = None"
+            )
             if not rule.joint:
                 yield f"else: g{k} = {call}"
             if _stretches(p):
@@ -347,9 +349,9 @@ def _compile(lines: Iterable[str], name: str, namespace: ByName, primitive: Prim
 
 def on_arrays(rule: Any) -> Any:
     """A rule of the package as it runs on arrays: with kernels in place of the functions that look at types first."""
-    names = getattr(rule, "__globals__", {})
-    if "__minigrad_ops__" not in names or not of_package(rule):
+    if not of_package(rule):
         return rule  # a user may define a name anew at any time
+    names = rule.__globals__
     if (called := getattr(rule, "primitive", None)) is not None:
         return rule if called.list_input else fast_kernel(called)
     kernels = {
@@ -516,6 +518,4 @@ def joined(value: Any, edge: Any) -> Any:
 
 def spread(grads: Any, edges: Listed) -> Listed:
     """The gradients of a list, one per edge; None where nobody wants it."""
-    if grads is None:
-        return [None] * len(edges)
     return [g if e is not None else None for g, e in zip(grads, edges, strict=True)]

@@ -80,9 +80,7 @@ def forward_values(root: Node, constants: Constants) -> dict[tuple[Node, int], A
 
 def _kept(node: Any) -> dict[str, Any]:
     """What a node keeps of inputs and outputs, by name; not what was changed since."""
-    changed = {slot for slot, *_ in changed_since(node)}
-    found = {s[7:]: getattr(node, s) for s in node.saved_slots if s not in changed}  # _saved_x: x
-    return {n: unpack(v) for n, v in found.items() if v is not None and v is not FREED}
+    return node.kept({slot for slot, *_ in changed_since(node)})  # type: ignore[no-any-return]
 
 
 def _inputs(node: Any, values: Mapping[Any, Any], constants: Constants) -> dict[str, Any]:
@@ -126,14 +124,15 @@ def remembered(root: Node, constants: Constants) -> dict[str, Any]:
     start = last_start()
     if start[0] is not root:
         return {"values": values}
-    nodes, seed = walk_order([root]), start[2]
+    nodes = walk_order([root])
     unknown = {*walk_order(n for n in nodes if not _remembers(n))}
     known = [n for n in nodes if n not in unknown]
     saved = {n: _kept(n) for n in known}
     with remembered_values(known, replay=True):
-        steps = walked(start, known) if seed is not None else ()  # in this order
+        steps = walked(start, known)  # in this order
         gradients = {(n, k): np.array(g) for n, _, gave in steps for k, _, g in gave}
-    return {"seed": seed, "gradients": gradients, "saved": saved, "values": values, "pull": pulled}
+    told = {"seed": start[2], "gradients": gradients, "saved": saved, "pull": pulled}
+    return {**told, "values": values}
 
 
 def pulled(node: Any, slot: int, g: Any) -> Any:

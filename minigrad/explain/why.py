@@ -91,7 +91,7 @@ def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
     if place[0] not in nodes or (place[0] is root and place[1] != index):
         return because(name, "not_on_a_path", node=root.name())
     with remembered_values(nodes) as complete:
-        if complete and seed is not None:
+        if complete:
             end = None if output is None else (output.name or "the output", output)
             told = traced(name, (root, index, seed), nodes, place, end)
         else:
