@@ -24,7 +24,7 @@ from ..errors import DTypeError, GradError, code_line, describe, refusal, told
 from ..primitives.arguments import Args, Function, Listed, Mark, Names
 from ..primitives.registry import Primitive
 
-_next_key = count(1).__next__
+next_seq = count(1).__next__
 Functions = dict[int, Function]  #: hooks by the number of their handle
 
 
@@ -58,7 +58,7 @@ class HookHandle:
         if not callable(hook):
             what = f"a hook is a function, not {describe(hook)}"
             raise refusal(what, "the function itself, without parentheses", DTypeError)
-        self._hooks, self._key = hooks, _next_key()
+        self._hooks, self._key = hooks, next_seq()
         hooks[self._key] = hook
 
     def remove(self) -> None:
@@ -70,9 +70,6 @@ class HookHandle:
 
     def __exit__(self, *exception: object) -> None:
         self.remove()
-
-
-next_seq = count(1).__next__
 
 
 FREED = Mark("<freed by backward>")  #: stands where a saved value was

@@ -10,18 +10,16 @@ from collections.abc import Mapping
 from contextlib import ContextDecorator
 from contextvars import ContextVar, Token
 from copy import copy
-from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import iscoroutinefunction, isgeneratorfunction
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import DTypeError, describe, refusal
 from ..primitives.arguments import Function
 
 
-@dataclass(frozen=True, slots=True)
-class Mode:
+class Mode(NamedTuple):
     """The switches an op looks at."""
 
     grad: bool = True
@@ -55,7 +53,7 @@ class _Switch(ContextDecorator):
         """It takes no arguments."""
 
     def __enter__(self) -> Any:
-        mode = replace(MODE.get(), **self.changes)
+        mode = MODE.get()._replace(**self.changes)
         self._entered = MODE.set(GRAD if mode == GRAD else mode), self._entered
         return self
 
