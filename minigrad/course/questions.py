@@ -29,10 +29,13 @@ from .steps import need
 
 SECONDS = 180.0
 
+#: What is asked, what is right, and what else could be said; no choices: a number.
+Asked = tuple[str, str, Sequence[str]]
+
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, what is right, and what else could be said; no choices: a number."""
+    """What is asked, what is right, and the choices, if there are any."""
 
     text: str
     right: str
@@ -55,31 +58,31 @@ class Question:
             return False
 
 
-def _choice(text: str, right: str, others: Sequence[str], dice: Random) -> Question:
-    wrong = [each for each in dict.fromkeys(others) if each != right]
-    choices = [right, *dice.sample(wrong, min(3, len(wrong)))]
-    dice.shuffle(choices)
-    return Question(text, right, tuple(choices))
-
-
 def _slope(y: Any, x: Any) -> Any:
     """The gradient of x, itself to be differentiated."""
     return mg.grad(y, [x], create_graph=True)[0]
 
 
-def _leaves(
+def _numbers(
     dice: Random, names: Sequence[str], numbers: Sequence[int] = range(2, 7)
-) -> dict[str, Any]:
-    return {name: mg.tensor(float(dice.choice(numbers)), requires_grad=True) for name in names}
+) -> dict[str, int]:
+    return {name: dice.choice(numbers) for name in names}
 
 
-def _at(leaves: dict[str, Any]) -> str:
-    return " and ".join(f"{name} = {leaf.item():g}" for name, leaf in leaves.items())
+def _at(values: dict[str, int]) -> str:
+    return " and ".join(f"{name} = {value}" for name, value in values.items())
 
 
-def _gradient(formula: str, name: str, values: dict[str, Any]) -> str:
+def _computed(formula: str, values: dict[str, int]) -> tuple[Any, dict[str, Any]]:
+    """What a formula makes of values, and these as the leaves that it is made of."""
+    leaves = {name: mg.tensor(float(value), requires_grad=True) for name, value in values.items()}
+    return eval(formula, {"mg": mg, "slope": _slope, **leaves}), leaves
+
+
+def _gradient(formula: str, name: str, values: dict[str, int]) -> str:
     """The gradient of a formula for one of the values in it, as an answer."""
-    return f"{_slope(eval(formula, dict(values)), values[name]).item():g}"
+    y, leaves = _computed(formula, values)
+    return f"{_slope(y, leaves[name]).item():g}"
 
 
 def _backward(function: Callable[..., Any], parameters: Sequence[str]) -> list[Any]:
@@ -93,28 +96,26 @@ def _summands(function: Callable[..., Any], parameter: str) -> str:
     return str(len(op.input_names))
 
 
-def how_far_to_move(dice: Random) -> Question:
+def how_far_to_move(dice: Random) -> Asked:
     x, n = dice.randint(2, 5), dice.randint(3, 5)
-    box = mg.tensor(float(x), requires_grad=True)
-    slope = _slope(box**n, box).item()
+    slope = float(_gradient(f"x ** {n}", "x", {"x": x}))
 
-    def error(eps: str) -> float:
-        e = float(eps)
-        difference = ((x + e) ** n - (x - e) ** n) / (2 * e)
-        return float(abs(difference - slope))
+    def error(text: str) -> float:
+        eps = float(text)
+        return float(abs(((x + eps) ** n - (x - eps) ** n) / (2 * eps) - slope))
 
     steps = dice.sample(["1e-2", "1e-5", "1e-9", "1e-13"], 3)
     text = f"The central difference of x ** {n} at {x}: which eps comes nearest to the slope?"
-    return _choice(text, min(steps, key=error), steps, dice)
+    return text, min(steps, key=error), steps
 
 
-def slope_of_a_chain(dice: Random) -> Question:
-    leaves = _leaves(dice, "x", range(1, 5))
+def slope_of_a_chain(dice: Random) -> Asked:
+    values = _numbers(dice, "x", range(1, 5))
     formula = "x"
     for form in dice.sample(["3 * ({})", "({}) ** 2", "({}) + 5"], 2):
         formula = form.format(formula)
-    text = f"y = {formula}. What is the gradient of x at {leaves['x'].item():g}?"
-    return Question(text, _gradient(formula, "x", leaves))
+    text = f"y = {formula}. What is the gradient of x at {values['x']}?"
+    return text, _gradient(formula, "x", values), ()
 
 
 def _through(types: Sequence[str], x: Any) -> Any:
@@ -134,29 +135,29 @@ def _chain(dice: Random) -> tuple[str, list[str], list[str]]:
     return "y is made of x by " + ", then ".join(names), names, [*met, "None"]
 
 
-def behind_the_links(dice: Random) -> Question:
+def behind_the_links(dice: Random) -> Asked:
     text, names, met = _chain(dice)
     back = dice.randint(1, 4)
     asked = f"{text}. What is y{'.creator.input' * back}.creator?"
-    return _choice(asked, met[back], [*names, "None"], dice)
+    return asked, met[back], [*names, "None"]
 
 
-def who_runs_first(dice: Random) -> Question:
+def who_runs_first(dice: Random) -> Asked:
     text, names, met = _chain(dice)
-    return _choice(f"{text}. Whose backward runs first?", met[0], names, dice)
+    return f"{text}. Whose backward runs first?", met[0], names
 
 
-def used_twice(dice: Random) -> Question:
-    leaves = _leaves(dice, "xy")
+def used_twice(dice: Random) -> Asked:
+    values = _numbers(dice, "xy")
     a, b = dice.choice("xy"), dice.choice("xy")
     shapes = ("{a} * {b} + {a}", "({a} + {b}) * {a}", "{a} * {a} + {b}", "({a} + {a}) * {b}")
     formula = dice.choice(shapes).format(a=a, b=b)
     name = dice.choice([each for each in "xy" if each in formula])
-    text = f"z = {formula}, at {_at(leaves)}. What is {name}.grad?"
-    return Question(text, _gradient(formula, name, leaves))
+    text = f"z = {formula}, at {_at(values)}. What is {name}.grad?"
+    return text, _gradient(formula, name, values), ()
 
 
-def waits_for(dice: Random) -> Question:
+def waits_for(dice: Random) -> Asked:
     uses = dice.randint(2, 5)
 
     def used(x: Any) -> Any:
@@ -164,17 +165,16 @@ def waits_for(dice: Random) -> Question:
         return sum((a * float(k) for k in range(1, uses)), a)
 
     text = f"a = 2 * x is used by {uses} functions. How many gradients must arrive before its own runs?"
-    return Question(text, _summands(used, "x"))
+    return text, _summands(used, "x"), ()
 
 
-def not_recorded(dice: Random) -> Question:
-    leaves = _leaves(dice, "x", range(2, 6))
+def not_recorded(dice: Random) -> Asked:
+    values = _numbers(dice, "x", range(2, 6))
     formula = dice.choice(["a * x", "a + x", "a * a + x"])
-    x = leaves["x"]
-    how = dice.choice(["as usual", "under no_grad()"])
-    a = x * x if how == "as usual" else (x * x).detach()
-    text = f"a = x * x is computed {how}, then y = {formula}. What is x.grad at x = {x.item():g}?"
-    return Question(text, _gradient(formula, "x", {"a": a, "x": x}))
+    how, a = dice.choice([("as usual", "(x * x)"), ("under no_grad()", "(x * x).detach()")])
+    at = _at(values)
+    text = f"a = x * x is computed {how}, then y = {formula}. What is x.grad at {at}?"
+    return text, _gradient(formula.replace("a", a), "x", values), ()
 
 
 #: Formulas, and what learners write as the rule of y.
@@ -186,18 +186,17 @@ _RULES = {
 }
 
 
-def which_rule_passes(dice: Random) -> Question:
+def which_rule_passes(dice: Random) -> Asked:
     formula = dice.choice(list(_RULES))
-    x, y = dice.sample(range(2, 7), 2)
-    leaves = {"x": mg.tensor(float(x)), "y": mg.tensor(float(y), requires_grad=True)}
-    slope = 7 * float(_gradient(formula, "y", leaves))
-    numbers = {"x": x, "y": y, "gy": 7}
-    [right] = [rule for rule in _RULES[formula] if np.isclose(eval(rule, numbers), slope)]
-    text = f"z = {formula}, at {_at(leaves)}. Which rule for y will gradcheck accept?"
-    return _choice(text, right, _RULES[formula], dice)
+    values = dict(zip("xy", dice.sample(range(2, 7), 2), strict=True))
+    slope = 7 * float(_gradient(formula, "y", values))
+    rules = _RULES[formula]
+    [right] = [rule for rule in rules if np.isclose(eval(rule, {**values, "gy": 7}), slope)]
+    text = f"z = {formula}, at {_at(values)}. Which rule for y will gradcheck accept?"
+    return text, right, rules
 
 
-def shape_of_a_gradient(dice: Random) -> Question:
+def shape_of_a_gradient(dice: Random) -> Asked:
     rows, columns = dice.randint(2, 4), dice.randint(5, 7)
     shapes = [(columns,), (rows, 1), (1, columns), ()]
     shape = dice.choice(shapes)
@@ -205,48 +204,47 @@ def shape_of_a_gradient(dice: Random) -> Question:
     x = mg.tensor(np.ones((rows, columns)))
     slope = _slope((x * b).sum(), b)
     text = f"x has the shape {(rows, columns)}, b {shape}. Which shape has b.grad after x * b?"
-    return _choice(text, str(slope.shape), [str(x.shape), *map(str, shapes)], dice)
+    return text, str(slope.shape), [str(x.shape), *map(str, shapes)]
 
 
-def behind_the_door(dice: Random) -> Question:
-    leaves = _leaves(dice, "ab")
+def behind_the_door(dice: Random) -> Asked:
+    values = _numbers(dice, "ab")
     formula = dice.choice(["a * b + {}", "(a + b) * {}", "(a - b) / {}", "a * (b - {})"])
     formula = formula.format(dice.choice(["a", "b", "3"]))
-    node = eval(formula, dict(leaves)).grad_fn
+    node = _computed(formula, values)[0].grad_fn
     names = [target.name() if target else "None" for target, _ in node.next_functions]
     at = dice.randrange(len(names))
     others = ["AddBackward0", "MulBackward0", "SubBackward0", "AccumulateGrad", "None", node.name()]
     text = f"z = {formula}. What is z.grad_fn.next_functions[{at}][0]?"
-    return _choice(text, names[at], others, dice)
+    return text, names[at], others
 
 
-def what_is_saved(dice: Random) -> Question:
-    leaves = _leaves(dice, "xy")
+def what_is_saved(dice: Random) -> Asked:
+    values = _numbers(dice, "xy")
     form = dice.choice(
         ["x + y", "x * y", "mg.exp(x)", "mg.log(x)", "x * 3.0", "mg.sin(x)", "x / 2.0"]
     )
-    node = eval(form, {**leaves, "mg": mg}).grad_fn
-    told = ", ".join(sorted(node.saved)) or "nothing"
+    told = ", ".join(sorted(_computed(form, values)[0].grad_fn.saved)) or "nothing"
     others = ["nothing", "x", "y", "x, y", "out", "out, y"]
-    return _choice(f"What does the node of {form.replace('mg.', '')} save?", told, others, dice)
+    return f"What does the node of {form.replace('mg.', '')} save?", told, others
 
 
-def second_derivative(dice: Random) -> Question:
-    leaves = _leaves(dice, "x", range(1, 4))
+def second_derivative(dice: Random) -> Asked:
+    values = _numbers(dice, "x", range(1, 4))
     n = dice.randint(2, 4)
-    text = f"What is the second derivative of x ** {n} at {leaves['x'].item():g}?"
-    return Question(text, _gradient(f"slope(x ** {n}, x)", "x", {**leaves, "slope": _slope}))
+    text = f"What is the second derivative of x ** {n} at {values['x']}?"
+    return text, _gradient(f"slope(x ** {n}, x)", "x", values), ()
 
 
-def slots_of_a_grad_op(dice: Random) -> Question:
+def slots_of_a_grad_op(dice: Random) -> Asked:
     type = dice.choice(["mul", "exp", "add", "tanh", "log"])
     backward = _backward(getattr(mg, type), "xy" if type in ("mul", "add") else "x")
     [op] = [op for op in backward if op.type == f"{type}_grad"]
     others = ["out_grad", "x, out_grad", "out, out_grad", "x, y, out_grad", "x, out, out_grad"]
-    return _choice(f"Which slots does {type}_grad read?", ", ".join(op.inputs), others, dice)
+    return f"Which slots does {type}_grad read?", ", ".join(op.inputs), others
 
 
-def left_of_a_network(dice: Random) -> Question:
+def left_of_a_network(dice: Random) -> Asked:
     last = dice.choice(["tanh", "exp", "sin"])
     lines = (("mul", "xw", "h"), ("add", "hb", "s"), (last, "s", "y"))
     ops = [
@@ -262,10 +260,10 @@ def left_of_a_network(dice: Random) -> Question:
     no_grad = dice.choice(cases)
     text = f"h = x * w, s = h + b, y = {last}(s). Which grad operators are left of its backward"
     asked = f"{text} with no_grad = {{{', '.join(no_grad.split())}}}?"
-    return _choice(asked, left(no_grad), [left(each) for each in cases], dice)
+    return asked, left(no_grad), [left(each) for each in cases]
 
 
-def parts_of_a_sum(dice: Random) -> Question:
+def parts_of_a_sum(dice: Random) -> Asked:
     uses = dice.randint(2, 6)
 
     def shared(w: Any) -> Any:
@@ -273,10 +271,10 @@ def parts_of_a_sum(dice: Random) -> Question:
         return sum(others, first)
 
     text = f"{uses} products share w. How many names does the sum of w@GRAD read?"
-    return Question(text, _summands(shared, "w"))
+    return text, _summands(shared, "w"), ()
 
 
-def back_through_time(dice: Random) -> Question:
+def back_through_time(dice: Random) -> Asked:
     T, W = dice.randint(2, 4), dice.randint(2, 3)
     names = [f"x{step}" for step in range(T)]
     h = "0"
@@ -287,10 +285,10 @@ def back_through_time(dice: Random) -> Question:
         f"The step net h = {W} * h + x runs {T} times. What is the gradient of the last h "
         f"for the x of step {step}, counted from 0?"
     )
-    return Question(text, _gradient(h, names[step], _leaves(dice, names)))
+    return text, _gradient(h, names[step], _numbers(dice, names)), ()
 
 
-def last_appended(dice: Random) -> Question:
+def last_appended(dice: Random) -> Asked:
     middle = dice.sample(["exp", "tanh", "sin"], dice.randint(0, 2))
 
     def model(w: Any) -> Any:
@@ -299,10 +297,10 @@ def last_appended(dice: Random) -> Question:
     types = ["mul", *middle, "reduce_sum"]
     text = f"The operators {', '.join(types)} write the loss. Which grad op is appended last?"
     others = [f"{type}_grad" for type in [*types, "add"]]
-    return _choice(text, _backward(model, "w")[-1].type, others, dice)
+    return text, _backward(model, "w")[-1].type, others
 
 
-def what_is_pruned(dice: Random) -> Question:
+def what_is_pruned(dice: Random) -> Asked:
     middle = dice.choice(["exp", "tanh", "sin"])
 
     def types(no_grad: str) -> Counter[str]:
@@ -324,28 +322,28 @@ def what_is_pruned(dice: Random) -> Question:
     no_grad = dice.choice(cases)
     text = f"a = x * w, b = {middle}(a), c = b * v, loss = sum(c). Which grad ops does no_grad_set"
     asked = f"{text} = {{{no_grad}}} take away?"
-    return _choice(asked, gone(no_grad), [gone(each) for each in cases], dice)
+    return asked, gone(no_grad), [gone(each) for each in cases]
 
 
-def gradient_through_a_loop(dice: Random) -> Question:
-    n, w = dice.randint(0, 3), mg.tensor(3.0, requires_grad=True)
+def gradient_through_a_loop(dice: Random) -> Asked:
+    n = dice.randint(0, 3)
     formula = "2.0" + " * w" * n + " + 0.0 * w"  # the last part also for n = 0
     text = f"y = y * w, n times, in a while. From y = 2, with w = 3 and n = {n}: what is w@GRAD?"
-    return Question(text, _gradient(formula, "w", {"w": w}))
+    return text, _gradient(formula, "w", {"w": 3}), ()
 
 
-def by_another_name(dice: Random) -> Question:
+def by_another_name(dice: Random) -> Asked:
     types = dice.sample(["exp", "sin", "tanh", "sqrt", "log"], 3)
     node_of = dice.choice(types)
     backward = _backward(lambda x: _through(types, x), "x")
     lines = {op.type: str(op) for op in backward if op.type.endswith("_grad")}
     text = f"x goes through {', '.join(types)}. Which line does what the node"
     asked = f"{text} {node_of.title()}Backward0 does?"
-    return _choice(asked, lines[f"{node_of}_grad"], [*lines.values()], dice)
+    return asked, lines[f"{node_of}_grad"], [*lines.values()]
 
 
 #: the functions above by name: the first belongs to step 1, and so on
-KINDS: dict[str, Callable[[Random], Question]] = {
+KINDS: dict[str, Callable[[Random], Asked]] = {
     name: make
     for name, make in list(globals().items())
     if isinstance(make, FunctionType) and make.__module__ == __name__ and name[0] != "_"
@@ -363,7 +361,12 @@ def question(kind: str, seed: int) -> Question:
     >>> question("slope_of_a_chain", 0).choices
     ()
     """
-    return KINDS[kind](Random(seed))
+    dice = Random(seed)
+    text, right, others = KINDS[kind](dice)
+    wrong = [each for each in dict.fromkeys(others) if each != right]
+    choices = [right, *dice.sample(wrong, min(3, len(wrong)))] if others else []
+    dice.shuffle(choices)
+    return Question(text, right, tuple(choices))
 
 
 def _fresh(kind: str) -> Question:
@@ -392,10 +395,10 @@ def why(said: object) -> None:
 
 def due(cards: dict[str, Any], last: int, now: datetime) -> list[str]:
     """The kinds to ask now: those whose day has come, oldest first, then new ones."""
-    every = kinds(last)
-    times = {kind: datetime.fromisoformat(cards[kind]["due"]) for kind in every if kind in cards}
-    known = sorted((kind for kind in times if times[kind] <= now), key=times.__getitem__)
-    return known + [kind for kind in every if kind not in cards]
+    times = {kind: now for kind in kinds(last)}
+    for kind in times.keys() & cards.keys():
+        times[kind] = datetime.fromisoformat(cards[kind]["due"])
+    return sorted((kind for kind in times if times[kind] <= now), key=times.__getitem__)
 
 
 def recall(folder: Path, last: int, ask: Callable[[str], str] = input) -> int:
