@@ -22,8 +22,8 @@ from .notebook import Notebook
 from .steps import CourseError, Step
 
 _STEPS = "steps: 3, a range 1-4, or start; default: all"
-_GREEN, _RED, _BLUE = "32", "31", "36"
-_COLOURS = {"✓": _GREEN, "✗": _RED, "+": _GREEN, "-": _RED, "@": _BLUE}
+#: What a terminal calls green, red and blue, by the sign that a line begins with.
+_COLOURS = {"✓": 32, "✗": 31, "+": 32, "-": 31, "@": 36}
 
 
 @dataclass(frozen=True)
@@ -81,31 +81,28 @@ def _check_class(folder: Path, words: Sequence[str]) -> int:
     """Execute what a class handed in and print a table; 1 unless all pass."""
     course = find_course()
     known = [step for step in course.select(words) if step.exercises]
-    answers, notes = classroom.handed_in(folder, known, course.select([]))
-    files = [path for each in answers.values() for path in each.values() if path.is_file()]
+    answers, notes = classroom.handed_in(folder, known, course.select())
+    paths = {(learner, step): own[step] for learner, own in answers.items() for step in own}
     notebooks: dict[tuple[str, str], Notebook] = {}
-    for learner, each in answers.items():
-        for name, path in each.items():
-            try:
-                notebooks[learner, name] = notebook.read(path)
-            except CourseError as error:  # one that is broken does not stop the others
-                notes.append(str(error))
-    outcomes, changes = isolated.run_all([*notebooks.values()], course, files)
+    for place, path in paths.items():
+        try:
+            notebooks[place] = notebook.read(path)
+        except CourseError as error:  # one that is broken does not stop the others
+            notes.append(str(error))
+    outcomes, changes = isolated.run_all([*notebooks.values()], course, [*paths.values()])
     verdicts: dict[str, dict[str, str]] = {learner: {} for learner in answers}
+    own = {step.name: step.exercises for step in known}
     for (learner, name), outcome in zip(notebooks, outcomes, strict=True):
-        own = next(step.exercises for step in known if step.name == name)
-        verdicts[learner] |= {id: said for id, said in outcome.verdicts.items() if id in own}
+        verdicts[learner] |= {id: said for id, said in outcome.verdicts.items() if id in own[name]}
         if outcome.failure:
             notes.append(f"{learner}, {name}, {outcome.failure}")
-    notes += changes
-    tried = {name for each in answers.values() for name in each}
+    tried = {name for _, name in paths}
     exercises = [id for step in known if words or step.name in tried for id in step.exercises]
     print("\n".join(classroom.table(verdicts, exercises)))
-    notes += classroom.print_tests(folder, answers)
-    for note in notes:
+    for note in [*notes, *changes, *classroom.print_tests(folder, answers)]:
         print(f"  {classroom.printable(note)}")
-    marks = [said.get(id, "")[:1] for said in verdicts.values() for id in exercises]
-    return int(any(mark != classroom.PASSED for mark in marks))
+    marks = {said.get(id, "")[:1] for said in verdicts.values() for id in exercises}
+    return int(marks != {classroom.PASSED})
 
 
 def build(options: argparse.Namespace) -> int:

@@ -64,17 +64,6 @@ class Course:
     def _numbers(self) -> str:
         return f"{min(self.paths)}-{max(self.paths)}" if self.paths else "no steps"
 
-    @property
-    def start(self) -> Path:
-        """The literate file of the start page."""
-        return self.steps / "start.py"
-
-    @property
-    def pages(self) -> list[Path]:
-        """Literate files that are neither a step nor the start page: the capstone."""
-        known = {self.start, *self.paths.values()}
-        return [path for path in sorted(self.steps.glob("*.py")) if path not in known]
-
     def step(self, number: int) -> Step:
         """Read one step.  Raises CourseError when there is no such step."""
         if number not in self.paths:
@@ -87,11 +76,15 @@ class Course:
         return None if number in FRESH or before not in self.paths else self.step(before)
 
     def select(self, words: Iterable[str] = ()) -> list[Step]:
-        """Steps named by ``3``, ``1-4``, ``start`` or a file name; without words all, pages too.
+        """Steps named by ``3``, ``1-4``, ``start`` or a file name.
+
+        Without words all: the start page, the steps, then other pages: the capstone.
 
         Raises CourseError for a word that names no step.
         """
-        every = [p for p in (self.start, *self.paths.values(), *self.pages) if p.exists()]
+        numbered = self.paths.values()
+        others = sorted({*self.steps.glob("*.py")}.difference(numbered))
+        every = sorted([*numbered, *others], key=lambda path: path.stem != "start")
         chosen: list[Path] = []
         for word in words:
             stem = Path(word).stem
@@ -164,5 +157,5 @@ def _is_outdated(target: Path, path: Path) -> bool:
         mine, newer = notebook.read(target), notebook.read(path)
     except CourseError:  # whatever it is, it is the learner's
         return False
-    known = notebook.facts(newer).get("sources")
-    return notebook.facts(mine).get("sources") != known and not notebook.is_changed(mine)
+    before, now = (notebook.facts(each).get("sources") for each in (mine, newer))
+    return before != now and not notebook.is_changed(mine)

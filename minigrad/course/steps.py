@@ -23,7 +23,7 @@ TAGS = {
 }  # fmt: skip
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
-_MARKER = re.compile(r"# %%(?P<kind> \[markdown\])?(?P<title>[^=\[]*?)(?P<tags>\s+tags=.*)?\s*$")
+_MARKER = re.compile(r"# %%(?P<kind> \[markdown\])?(?P<title>[^=\[]*?)(\s+tags=(?P<tags>.*))?\s*$")
 _EXERCISE = re.compile(r"ex-(\d{1,2}[a-z])")
 FILE = re.compile(r"step(\d{2})_\w+\.py")
 
@@ -144,22 +144,20 @@ def read_step(path: Path) -> Step:
 
 
 def _cells(text: str) -> Iterator[Cell]:
-    markers = list(re.finditer(r"^# %%.*$", text, re.M))
-    ends = [*(marker.start() for marker in markers), len(text)]
-    before = text[: ends[0]].splitlines()
-    if any(line.strip() and line[0] != "#" for line in before):
+    before, *pieces = re.split(r"^(# %%.*)$", text, flags=re.M)
+    if re.search(r"^(?!#).*\S", before, re.M):
         raise CourseError("code before the first '# %%'; begin the file with a cell", line=1)
-    for marker, end in zip(markers, ends[1:], strict=True):
-        number = text.count("\n", 0, marker.start()) + 1
-        kind, tags = _header(marker[0], number)
-        body = text[marker.end() : end]
-        number += body[: len(body) - len(body.lstrip())].count("\n")
+    number = before.count("\n") + 1
+    for marker, body in zip(pieces[::2], pieces[1::2], strict=True):
+        kind, tags = _header(marker, number)
+        begun = number + body[: len(body) - len(body.lstrip())].count("\n")
         lines = body.strip().splitlines()
         if kind == "markdown" or "active-ipynb" in tags:
-            lines = [_uncommented(line, at) for at, line in enumerate(lines, number)]
+            lines = [_uncommented(line, at) for at, line in enumerate(lines, begun)]
         if "engine" in tags:
             lines = [line.removeprefix("# ") if line[:8] == "# check(" else line for line in lines]
-        yield Cell(kind, "\n".join(lines), tags, number)
+        yield Cell(kind, "\n".join(lines), tags, begun)
+        number += body.count("\n")
 
 
 def _header(marker: str, number: int) -> tuple[str, tuple[str, ...]]:
@@ -168,9 +166,9 @@ def _header(marker: str, number: int) -> tuple[str, tuple[str, ...]]:
         advice = "write '# %% [markdown] tags=[\"a\"]'"
         raise CourseError(f"cannot read the cell marker {marker!r}; {advice}", line=number)
     try:
-        tags = json.loads(match["tags"].split("=", 1)[1]) if match["tags"] else []
+        tags = json.loads(match["tags"] or "[]")
     except json.JSONDecodeError:
-        said = f"tags are a list in double quotes, not {match['tags'].strip()}"
+        said = f"tags are a list in double quotes, not tags={match['tags']}"
         raise CourseError(said, line=number) from None
     for tag in tags:
         if tag not in TAGS and not _EXERCISE.fullmatch(tag):

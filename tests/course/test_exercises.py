@@ -23,11 +23,11 @@ from minigrad.course.diagnosis import _alike, parting
 from minigrad.course.folder import find_course
 from minigrad.course.judge import Mismatch
 from minigrad.course.solution import find_solution, hints, is_engine, mistakes, restored, solve
-from minigrad.course.steps import BEGIN, END, Step, read_step
+from minigrad.course.steps import BEGIN, END, Step
 
 REAL = find_course(Path(__file__).parent)
 WRONG = REAL.root / "tests" / "steps" / "wrong"
-STEPS = {path.stem: read_step(path) for path in [*REAL.paths.values(), *REAL.pages]}
+STEPS = {step.name: step for step in REAL.select()}
 WRITTEN = WRONG.parent / "written"
 COLOUR = re.compile(r"\x1b\[\d+m")
 #: A plural, or a clause, before "is …, expected …".
