@@ -33,12 +33,12 @@ def handed_in(
         inside = path.relative_to(folder)
         if any(map(_is_hidden, inside.parts)) or ".ipynb" not in path.name.lower():
             continue
-        is_notebook = path.suffix.lower() == ".ipynb"
-        step = _step(path, [*names, *elsewhere]) if is_notebook else None
+        step, said = None, "the name of a notebook ends in .ipynb"
+        if path.suffix.lower() == ".ipynb":
+            step = _step(path, [*names, *elsewhere])
+            said = "neither its name nor its text says which step it is"
         if step is None:
-            unknown = "neither its name nor its text says which step it is"
-            what = unknown if is_notebook else "the name of a notebook ends in .ipynb"
-            notes.append(f"{inside}: not checked: {what}")
+            notes.append(f"{inside}: not checked: {said}")
         if step not in names:
             continue
         before = path.stem.lower().partition(step)[0]  # all of it, where the step is not in it

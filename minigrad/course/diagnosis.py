@@ -18,6 +18,9 @@ from minigrad import viz
 from .judge import Mismatch, agree, shown
 from .solution import Mistake, Namespace, find_solution, mistakes, restored, solve
 
+#: What else an error of Python says by chance: whose attribute, or argument, it met first.
+_CHANCE = {AttributeError: r"|^'NoneType' .*|'[\w.]+' object", TypeError: r"|'[\w.]+'"}
+
 
 def diagnose(
     id: str, judge: Callable[..., None], failure: BaseException, namespace: Namespace | None
@@ -86,12 +89,9 @@ def _alike(one: BaseException, other: BaseException) -> bool:
     if isinstance(one, Mismatch) and isinstance(other, Mismatch):
         return one.what == other.what and _equal(one.observed, other.observed)
     no_place = (re.sub(r"\n  at .*", "", str(each)) for each in (one, other))  # whose line it is
-    texts = [re.sub(r"tensor\(.*?\)", "…", shown(text)) for text in no_place]
-    if isinstance(one, AttributeError):  # whose attribute Python met first is chance
-        texts = [re.sub(r"^'NoneType' .*|'[\w.]+' object", "…", text) for text in texts]
-    elif isinstance(one, TypeError):
-        texts = [re.sub(r"'[\w.]+'", "…", text) for text in texts]
-    return type(one) is type(other) and texts[0] == texts[1]
+    chance = r"tensor\(.*?\)" + _CHANCE.get(type(one), "")
+    texts = {re.sub(chance, "…", shown(text)) for text in no_place}
+    return type(one) is type(other) and len(texts) == 1
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -39,7 +39,8 @@ def keep(id: str, code: CodeType) -> None:
     source = "".join(linecache.getlines(code.co_filename))
     definitions = [ast.get_source_segment(source, each) or "" for each in _definitions(source)]
     parts = _parts() | {id: "\n\n\n".join(definitions) + "\n"}
-    text = "\n\n".join(f"# %% {each}\n{parts[each]}" for each in sorted(parts, key=_place))
+    order = sorted(parts, key=lambda id: (int(id[:-1]), id))
+    text = "\n\n".join(f"# %% {each}\n{parts[each]}" for each in order)
     with replacing(Path(FILE)) as file:
         file.write(f"{_TITLE}\n{text}".encode())
 
@@ -130,7 +131,3 @@ def _parts() -> Namespace:
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     parts = re.findall(r"^# %% (\d+[a-z])\n(.*?)(?=^# %% |\Z)", text, re.M | re.S)
     return {id: source.strip() + "\n" for id, source in parts}
-
-
-def _place(id: str) -> tuple[int, str]:
-    return int(id[:-1]), id

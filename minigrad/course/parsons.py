@@ -28,37 +28,38 @@ class Parsons:
 
     def __init__(self, function: Callable[..., Any], seed: int = 0) -> None:
         self.program, right = with_backward(function, {"x": [0.2, 0.3], "w": [0.5, 0.7]})
-        self._expected = self._run(self.program)
-        self._all = list(right)
+        self._expected = _gradients(self.program)
+        ops = list(right)
         for number, wrong in _wrong(right):
             program = self._with([*right[:number], wrong, *right[number + 1 :]])
             if self.verdict(program).startswith("✗"):
-                self._all.append(wrong)
-        random.Random(seed).shuffle(self._all)
-        self.answer = "".join(ascii_lowercase[self._all.index(op)] for op in right)
+                ops.append(wrong)
+        random.Random(seed).shuffle(ops)
+        self._lines = dict(zip(ascii_lowercase, ops, strict=False))
+        self.answer = "".join(ascii_lowercase[ops.index(op)] for op in right)
 
     def __str__(self) -> str:
-        return "\n".join(f"{ascii_lowercase[i]}  {op}" for i, op in enumerate(self._all))
+        return "\n".join(f"{letter}  {op}" for letter, op in self._lines.items())
 
     def __call__(self, letters: str) -> Any:
         """Say what comes of this order, and draw it.
 
         Raises ValueError for a letter that the puzzle does not have.
         """
+        letters = letters.replace(" ", "")
         program = self.ordered(letters)
         verdict = self.verdict(program) if letters else "○ your turn: the letters, in order"
-        if verdict[0] == "✓" and sorted(letters.replace(" ", "")) != sorted(self.answer):
+        if verdict[0] == "✓" and sorted(letters) != sorted(self.answer):
             verdict = "✗ every gradient is right, and one line does not belong"
         print(verdict)
         return mg.draw(program)
 
     def ordered(self, letters: str) -> Any:
         """The program with the chosen operators behind its forward part."""
-        letters = letters.replace(" ", "")
-        known = ascii_lowercase[: len(self._all)]
-        if strange := set(letters) - set(known):
+        if strange := set(letters).difference(self._lines):
+            known = "".join(self._lines)
             raise ValueError(f"no line {min(strange)!r}: the letters are {known}")
-        return self._with([self._all[known.index(letter)] for letter in letters])
+        return self._with([self._lines[letter] for letter in letters])
 
     def _with(self, backward: list[Any]) -> Any:
         program = self.program.clone()
@@ -71,16 +72,19 @@ class Parsons:
     def verdict(self, program: Any) -> str:
         """What comes of running it: every gradient right, one wrong, or an operator that cannot run."""
         try:
-            gradients = self._run(program)
+            gradients = _gradients(program)
         except Exception as error:
             return f"✗ {one_line(str(error).partition(chr(10))[0])}"
-        expected = self._expected
-        wrong = [name for name in expected if not np.allclose(gradients[name], expected[name])]
+        found = zip(_WANTED, gradients, self._expected, strict=True)
+        wrong = [name for name, one, other in found if not np.allclose(one, other)]
         return f"✗ wrong: {' and '.join(wrong)}" if wrong else "✓ every gradient is right"
 
-    def _run(self, program: Any) -> dict[str, Any]:
-        names = ["x@GRAD", "w@GRAD"]
-        return dict(zip(names, static.Executor().run(program, fetch_list=names), strict=True))
+
+_WANTED = ["x@GRAD", "w@GRAD"]
+
+
+def _gradients(program: Any) -> Any:
+    return static.Executor().run(program, fetch_list=_WANTED)
 
 
 def with_backward(
@@ -100,7 +104,7 @@ def _wrong(right: list[Any]) -> Iterator[tuple[int, Any]]:
             wrong = copy.copy(op)
             if op.type == "sum":
                 wrong.inputs = {slot: names[:-1]}
-            elif slot in ("x", "y") and op.type.endswith("_grad") and len(op.inputs) == 3:
+            elif slot != "out_grad" and [*op.inputs] == ["x", "y", "out_grad"]:
                 wrong.inputs = {**op.inputs, slot: op.inputs["y" if slot == "x" else "x"]}
             else:
                 continue

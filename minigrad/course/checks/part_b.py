@@ -164,10 +164,7 @@ def link(link):
 def using_config(using_config, Config):
     before = Config.recording
     values = []
-    with (
-        patch.object(Config, "some_switch", 1, create=True),
-        patch.object(Config, "recording", before),
-    ):
+    with patch.multiple(Config, create=True, some_switch=1, recording=before):
         with using_config("some_switch", 2):
             values.append(Config.some_switch)
             with using_config("some_switch", 3):
@@ -233,9 +230,6 @@ def power(Power, Variable, gradcheck):
 
 @checker("8b")
 def three_tanhs(ways, Variable, functions_behind):
-    def functions(way):
-        return [type(f).__name__ for f in functions_behind(way(Variable(np.array(0.5))))]
-
     names = ("Tanh", "tanh_by_two_exps", "tanh_by_one_exp")
     for name, way in zip(names, ways, strict=True):
         for value in (-2.0, 0.0, 0.5, 1.0):
@@ -246,11 +240,13 @@ def three_tanhs(ways, Variable, functions_behind):
             (y * 3).backward()  # so that gy is 3
             slope = 1 - np.tanh(value) ** 2
             close(f"three times the gradient of {name} at {value}", x.grad, 3 * slope)
-    one, two_exps, one_exp = map(functions, ways)
+    boxes = (way(Variable(np.array(0.5))) for way in ways)
+    one, two_exps, one_exp = ([type(f).__name__ for f in functions_behind(y)] for y in boxes)
     same("the number of functions of the first way", len(one), 1)
     count = two_exps.count("Exp")
-    what = "the number of Exp in the second way"
-    require(count in (1, 2), what, count, "2 at most, and not none")
+    require(
+        count in (1, 2), "the number of Exp in the second way", count, "2 at most, and not none"
+    )
     same("the number of Exp in the third way", one_exp.count("Exp"), 1)
 
 

@@ -204,8 +204,8 @@ def lonely(lonely, NetOp, Operator, backward):
     below = affine("h_part = mul(x=x, y=w1)", "h = add(x=h_part, y=b1)")
     above = affine("y_part = mul(x=h, y=w2)", "y = add(x=y_part, y=b2)")
     left = inside(backward(NetOp([below, above], "two_layers"), lonely), NetOp)
-    written = [[name for slot in op.outputs.values() for name in slot] for op in left]
-    written = [[name for name in each if name != "@EMPTY@"] for each in written]
+    names = ([name for slot in op.outputs.values() for name in slot] for op in left)
+    written = [[name for name in each if name != "@EMPTY@"] for each in names]
     same("the list of what each operator that is left writes", written, [["b2@GRAD"]])
 
 
@@ -277,9 +277,8 @@ def run_adding(run_adding, Scope, Operator, NetOp, build_grad_op, backward):
 
 @checker("16e")
 def steps_back(steps_back, RnnOp, NetOp, Operator, Scope, backward):
-    product = "decayed = mul(x=h_pre, y=W)"
-    sums = "sum = add(x=decayed, y=x)", "shifted = add(x=sum, y=b)"
-    net = NetOp(operators(Operator, product, *sums, "h = tanh(x=shifted)"), "step")
+    sums = "decayed = mul(x=h_pre, y=W)", "sum = add(x=decayed, y=x)", "shifted = add(x=sum, y=b)"
+    net = NetOp(operators(Operator, *sums, "h = tanh(x=shifted)"), "step")
     for xs, states_grad, last in rows("16e"):
         scope = Scope(W=0.7, b=-0.1, h0=0.2, xs=np.array(xs))
         RnnOp(net, "xs", "h0", "hs", "hT").run(scope)

@@ -14,12 +14,10 @@ from .part_d import lines, operators
 def append_backward_ops(append_backward_ops, Program, Operator):
     for words, names, forward, expected in rows("17e"):
         block, target = Program().blocks[0], Program().blocks[0]
-        block.ops, target.ops = (
-            operators(Operator, *forward),
-            operators(Operator, "u = square(x=t)"),
-        )
+        block.ops = operators(Operator, *forward)
+        target.ops = [first] = operators(Operator, "u = square(x=t)")
         seed = "{}@GRAD = fill_constant(shape=(), value=1.0)"
-        seeds, first = operators(Operator, *map(seed.format, names)), target.ops[0]
+        seeds = operators(Operator, *map(seed.format, names))
         append_backward_ops(block, target, seeds)
         same("the forward block afterwards", lines(block.ops), forward)
         where = "the first op of the target block afterwards"
