@@ -19,14 +19,11 @@ from .notebook import Notebook, fingerprint
 from .steps import BEGIN, END, Cell, CourseError, Step
 
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
-#: The mark that a check must not print in the learner's and in the solved notebook.
-WRONG = {False: "✓ ", True: "✗ "}
 #: Tags of cells that open with their source hidden: known already, or known but for lines that
 #: the text shows, a helper, or machinery of a picture.
 FOLDED = {"carried", "folded", "interactive"}
 #: Words that ask for a guess: what the next cell shows is left to the learner's own run.
 GUESS = "**Predict, then run"
-SAID = {False: "the stub passes its", True: "the solution fails its"}
 _OWNERS = (*FUNCTIONS, ast.ClassDef)
 YOUR_TURN = 'raise NotImplementedError("your turn")'
 #: Parts by the number of their first step.
@@ -59,7 +56,7 @@ def _without_asserts(step: Step, cell: Cell) -> str:
         if all(isinstance(each, ast.Assert) for each in body):
             del lines[node.lineno - 1 : node.end_lineno]
     code = "\n".join(lines).strip("\n")
-    return code if any(line and line[0] != "#" for line in code.splitlines()) else ""
+    return code if re.search(r"^[^#\n]", code, re.M) else ""
 
 
 def make(course: Course, step: Step, *, solved: bool) -> Notebook:
@@ -129,7 +126,10 @@ def verify(step: Step, ran: Ran, *, solved: bool) -> None:
 
     A cell failed or printed a warning, a solution fails its check, a stub passes.
     """
-    kind, step = "solved" if solved else "learner's", page(step, solved=solved)
+    step = page(step, solved=solved)
+    kind, wrong, verdict = "learner's", "✓", "the stub passes"
+    if solved:
+        kind, wrong, verdict = "solved", "✗", "the solution fails"
     if ran.failure:
         said = f"the {kind} notebook, {ran.failure}\n{ran.failure.traceback}"
         raise CourseError(said, step.path, step.cells[ran.failure.cell].line)
@@ -139,8 +139,8 @@ def verify(step: Step, ran: Ran, *, solved: bool) -> None:
             said, text = "", output.get("text", "")
             if output.get("name") == "stderr":
                 said = f"the {kind} notebook, cell {number}, writes to stderr: {text}"
-            elif cell.exercise and WRONG[solved] + cell.exercise in text:
-                said = f"{SAID[solved]} check: {text.strip()}"
+            elif cell.exercise and f"{wrong} {cell.exercise}" in text:
+                said = f"{verdict} its check: {text.strip()}"
             if said:
                 raise CourseError(said, step.path, cell.line)
 

@@ -143,7 +143,7 @@ def examine(
         known = diagnose(id, registered.function, error, namespace)
         stages = registered.hints
         if known:
-            stages = (known.question, known.pointer or stages[-2], stages[-1])
+            stages = (known.question, *stages[1:])
         tries = Counter() if tries is None else tries
         when = known.when if known else ""
         hint = stages[min(tries[id, when], len(stages) - 1)]

@@ -15,7 +15,6 @@ import ctypes
 import json
 import os
 import shutil
-import stat
 import sys
 import tempfile
 import time
@@ -124,20 +123,19 @@ async def _run(notebook: Notebook, copy: dict[Path, bytes]) -> Outcome:
 def _result(path: Path, stopped: str | None) -> Outcome:
     """What the other side wrote; it may be anything, for a notebook could write it, too."""
     try:
-        with open(os.open(path, os.O_RDONLY | _NOT_A_LINK), encoding="utf-8") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ValueError("no file")
+        if path.is_symlink() or not path.is_file():
+            raise ValueError("no file")
+        with path.open(encoding="utf-8") as file:
             said = json.loads(file.read(_LONGEST_RESULT))
         verdicts, failure = said["verdicts"], said["failure"]
-        if not all(isinstance(each, str) for pair in verdicts.items() for each in pair):
+        if not all(isinstance(each, str) for each in verdicts.values()):
             raise ValueError("no text")
-        return Outcome(dict(verdicts), stopped or (failure if failure is None else str(failure)))
+        return Outcome(verdicts, stopped or (failure and str(failure)))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return Outcome({}, stopped or "its process ended without a result")
 
 
 _CHILD_SUBREAPER = 36  # of <sys/prctl.h>
-_NOT_A_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 async def _limited(folder: Path) -> str | None:
@@ -160,31 +158,25 @@ async def _limited(folder: Path) -> str | None:
         while process.returncode is None:
             if time.monotonic() > end:
                 return f"stopped after {SECONDS:g} seconds"
-            if (count := len(_family(temporary, process.pid))) > PROCESSES:
+            if (count := len(_family(process.pid, temporary))) > PROCESSES:
                 return f"stopped with {count} processes; {PROCESSES} are allowed"
             await asyncio.sleep(0.3)
         code = process.returncode
         return f"its examiner ended before its time (code {code})" if code else None
     finally:
-        _end(lambda: _family(temporary, process.pid))
+        _end(lambda: _family(process.pid, temporary))
         await process.wait()
 
 
-def _family(temporary: str, examiner: int) -> set[Any]:
+def _family(examiner: int, temporary: str = "") -> set[Any]:
     """The processes of a notebook: they descend from its examiner, or have its folder as TMPDIR."""
     import psutil  # type: ignore[import-untyped]  # ipykernel brings it
 
-    found = psutil.process_iter(["environ"])
-    given = (each for each in found if (each.info["environ"] or {}).get("TMPDIR") == temporary)
-    return _descendants(examiner).union(given)
-
-
-def _descendants(pid: int) -> set[Any]:
-    import psutil
-
+    every = psutil.process_iter(["environ"]) if temporary else ()
+    family = {each for each in every if (each.info["environ"] or {}).get("TMPDIR") == temporary}
     with contextlib.suppress(psutil.Error):
-        return set(psutil.Process(pid).children(recursive=True))
-    return set()
+        family.update(psutil.Process(examiner).children(recursive=True))
+    return family
 
 
 def _end(family: Callable[[], set[Any]]) -> None:
@@ -216,7 +208,7 @@ def _execute(folder: Path, seconds: float) -> None:
     failure = ran.failure and str(ran.failure)[:1000]
     said = {"verdicts": execute.verdicts(ran.notebook), "failure": failure}
     (folder / _RESULT).write_text(json.dumps(said), encoding="utf-8")
-    _end(lambda: _descendants(os.getpid()))
+    _end(lambda: _family(os.getpid()))
 
 
 if __name__ == "__main__":

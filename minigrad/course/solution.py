@@ -34,7 +34,6 @@ class Mistake:
     question: str
     new: str
     old: str = ""
-    pointer: str = ""
 
 
 @cache
