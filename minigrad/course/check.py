@@ -33,7 +33,9 @@ from .solution import Namespace, find_solution, hints, is_engine, solve, tables
 from .steps import CourseError
 
 PASSED, FAILED, UNTOUCHED = "✓", "✗", "○"
-_GREEN, _RED, _PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[0m"
+#: What a terminal calls green, red and blue, by the sign that a text begins with.
+_COLOURS = {PASSED: 32, FAILED: 31, "+": 32, "-": 31, "@": 36}
+_ID = re.compile(r"\d{1,2}[a-z]")
 #: Whose version the notebook goes on with, after an exercise that asks for a part of the engine.
 YOURS, OURS = ": the notebook goes on with yours", " (Until it passes, the notebook uses ours.)"
 
@@ -73,7 +75,7 @@ def checker(
 
     Raises CourseError for an id that is not a number and a letter.
     """
-    if not re.fullmatch(r"\d{1,2}[a-z]", id):
+    if not _ID.fullmatch(id):
         raise CourseError(f"{id!r} is not the id of an exercise; write the step and a letter: '3a'")
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
@@ -109,11 +111,16 @@ def check(id: str, *objects: object) -> Any:
         if not verdict.passed and (cell := find_solution(id)):
             solve(cell, namespace)
     mark, colon, words = text.partition(":")  # words are read best in the page's own colour
-    colour = {PASSED: _GREEN, FAILED: _RED}.get(mark[0], "")
-    print(f"{colour}{mark}{_PLAIN if colour else ''}{colon}{words}")
+    print(f"{coloured(mark)}{colon}{words}")
     if learners:
         ask_why(int(id[:-1]))
     return verdict.picture
+
+
+def coloured(text: str) -> str:
+    """Text in the colour of the sign that it begins with, if it begins with one."""
+    colour = _COLOURS.get(text[:1])
+    return f"\x1b[{colour}m{text}\x1b[0m" if colour else text
 
 
 def examine(
@@ -159,16 +166,15 @@ def find_checker(id: str) -> Checker:
 
     Raises CourseError where there is none, with the ids that there are.
     """
-    match = re.fullmatch(r"(\d{1,2})[a-z]", id)
-    if id not in _CHECKERS and match:
-        number = int(match[1])
+    if id not in _CHECKERS and _ID.fullmatch(id):
+        number = int(id[:-1])
         part = next(name for first, name in reversed(_PARTS.items()) if first <= number)
         helpers = vars(importlib.import_module(f"{__package__}.checks.{part}"))
         for each, takes, cases in tables(number):
             _CHECKERS[each] = Checker(partial(run_cases, helpers, takes, cases), hints(each))
     if id in _CHECKERS:
         return _CHECKERS[id]
-    near = ", ".join(registered(match[1])) if match else ""
+    near = ", ".join(registered(id[:-1]))
     known = f"step {id[:-1]} has {near}" if near else "ids are a step and a letter: '3a'"
     raise CourseError(f"no exercise {id!r}; {known}")
 

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from . import notebook, progress
+from .check import PASSED
 from .steps import CourseError, Step
-
-PASSED, NOTHING = "✓", "·"
 
 
 def handed_in(
@@ -124,7 +123,7 @@ def table(verdicts: Mapping[str, Mapping[str, str]], exercises: Sequence[str]) -
     """
     rows = [["", *exercises, ""]]
     for learner, said in verdicts.items():
-        marks = [said.get(exercise, NOTHING)[:1] for exercise in exercises]
+        marks = [said.get(exercise, "·")[:1] for exercise in exercises]
         rows.append([printable(learner), *marks, f"{marks.count(PASSED)} of {len(marks)}"])
     columns = list(zip(*rows, strict=True))
     passed = [str(column.count(PASSED)) for column in columns[1:-1]]

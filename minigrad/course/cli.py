@@ -16,14 +16,13 @@ from . import build as building
 from . import classroom, execute, growth, isolated, launch, notebook, progress
 from . import questions as recalling
 from . import site as site_folder
+from .check import PASSED, coloured
 from .execute import Ran
 from .folder import Course, find_course, new_course
 from .notebook import Notebook
 from .steps import CourseError, Step
 
 _STEPS = "steps: 3, a range 1-4, or start; default: all"
-#: What a terminal calls green, red and blue, by the sign that a line begins with.
-_COLOURS = {"✓": 32, "✗": 31, "+": 32, "-": 31, "@": 36}
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ def check(options: argparse.Namespace) -> int:
             lines.append(line)
         if ran.failure:
             print(f"  {target.label}, {classroom.printable(str(ran.failure))}")
-    passed = sum(line.startswith("✓") for line in lines)
+    passed = sum(line.startswith(PASSED) for line in lines)
     print(f"{passed} of {len(lines)} exercises pass")
     return int(passed < len(lines))
 
@@ -102,7 +101,7 @@ def _check_class(folder: Path, words: Sequence[str]) -> int:
     for note in [*notes, *changes, *classroom.print_tests(folder, answers)]:
         print(f"  {classroom.printable(note)}")
     marks = {said.get(id, "")[:1] for said in verdicts.values() for id in exercises}
-    return int(marks != {classroom.PASSED})
+    return int(marks != {PASSED})
 
 
 def build(options: argparse.Namespace) -> int:
@@ -214,9 +213,8 @@ def _compare(target: Target, fresh: Notebook) -> int:
 
 def _show(line: str) -> None:
     """Print a line, on a terminal in the colour of the sign that it begins with."""
-    colour = _COLOURS.get(line[:1])
-    plain = not colour or not sys.stdout.isatty() or "NO_COLOR" in os.environ
-    print(line if plain else f"\x1b[{colour}m{line}\x1b[0m")
+    plain = not sys.stdout.isatty() or "NO_COLOR" in os.environ
+    print(line if plain else coloured(line))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

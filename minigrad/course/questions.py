@@ -201,8 +201,8 @@ def shape_of_a_gradient(dice: Random) -> Asked:
     shapes = [(columns,), (rows, 1), (1, columns), ()]
     shape = dice.choice(shapes)
     b = mg.tensor(np.ones(shape), requires_grad=True)
-    x = mg.tensor(np.ones((rows, columns)))
-    slope = _slope((x * b).sum(), b)
+    x = np.ones((rows, columns))
+    slope = _slope((b * x).sum(), b)
     text = f"x has the shape {(rows, columns)}, b {shape}. Which shape has b.grad after x * b?"
     return text, str(slope.shape), [str(x.shape), *map(str, shapes)]
 

@@ -115,13 +115,13 @@ def restored(namespace: Namespace) -> Iterator[None]:
     values = [*namespace.values(), namespace]
     tables = [(each, dict(each)) for each in values if isinstance(each, dict)]
     types = [each for each in values if isinstance(each, type)]
-    own = [each for each in types if each.__module__ == namespace.get("__name__")]
-    classes = [(each, dict(vars(each))) for each in own]
+    here = namespace.get("__name__")
+    classes = [(each, dict(vars(each))) for each in types if each.__module__ == here]
     try:
         yield
     finally:
         for table, content in tables:
-            for name in set(table) - set(content):
+            for name in table.keys() - content:
                 del table[name]
             table.update(content)
         for each, attributes in classes:

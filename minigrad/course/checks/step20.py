@@ -10,6 +10,7 @@ from minigrad import static
 from ...primitives.registry import REGISTRY, primitive
 from ..check import checker
 from ..judge import close, require
+from ..parsons import with_backward
 from ..solution import rows
 
 
@@ -42,7 +43,6 @@ def planted_bug(program: Any) -> Any:
 
 
 NUMBER, NAME = 13, "k"
-PARAMETERS = (("u", 2.0), ("w", 3.0))
 
 
 @checker("20b")
@@ -57,8 +57,6 @@ def find_the_bug(number, name):
 
 def program_as_text():
     """A program that computes the gradients of the sum of x * u * w."""
-    with static.program_guard(static.Program()) as program:
-        x = static.data("x", [2])
-        u, w = (static.parameter(each, [start, start]) for each, start in PARAMETERS)
-        static.append_backward((x * u * w).sum())
+    parameters = {"u": [2.0, 2.0], "w": [3.0, 3.0]}
+    program, _ = with_backward(lambda u, w: static.data("x", [2]) * u * w, parameters)
     return program.to_json()
