@@ -97,8 +97,7 @@ def _filled(course: Course, step: Step, source: str) -> str:
         if "engine" in cell.tags:
             source = source.replace(f"<!-- solution {cell.exercise} -->", _folded(cell))
     if "<!-- growth -->" in source:
-        table = growth.table(growth.growth_of(course, step))
-        source = source.replace("<!-- growth -->", table)
+        source = source.replace("<!-- growth -->", growth.table(growth.growth_of(course, step)))
     if "<!-- steps -->" in source:
         source = source.replace("<!-- steps -->", table_of_steps(course))
     return source
@@ -117,8 +116,7 @@ def leave_guesses(step: Step, notebook: Notebook) -> None:
     for cell, shown in zip(page(step, solved=False).cells, notebook["cells"], strict=True):
         if asked and cell.kind == "code" and "interactive" not in cell.tags:
             shown["outputs"] = []
-        last = cell.source.rpartition("\n\n")[2]
-        asked = cell.kind == "markdown" and GUESS in last
+        asked = cell.kind == "markdown" and GUESS in cell.source.rpartition("\n\n")[2]
 
 
 def verify(step: Step, ran: Ran, *, solved: bool) -> None:

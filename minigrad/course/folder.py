@@ -143,9 +143,8 @@ def working_copy(course: Course) -> Course:
     """
     if course.root != _SOURCE_TREE:
         return course
-    folder = course.root / "my_course" / "notebooks"
     for path in [*course.notebooks.glob("[!.]*.*"), *course.notebooks.glob("solved/*.ipynb")]:
-        target = folder / path.relative_to(course.notebooks)
+        target = course.root / "my_course" / "notebooks" / path.relative_to(course.notebooks)
         if not target.exists() or _is_outdated(target, path):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)

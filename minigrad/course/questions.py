@@ -138,8 +138,7 @@ def _chain(dice: Random) -> tuple[str, list[str], list[str]]:
 def behind_the_links(dice: Random) -> Asked:
     text, names, met = _chain(dice)
     back = dice.randint(1, 4)
-    asked = f"{text}. What is y{'.creator.input' * back}.creator?"
-    return asked, met[back], [*names, "None"]
+    return f"{text}. What is y{'.creator.input' * back}.creator?", met[back], [*names, "None"]
 
 
 def who_runs_first(dice: Random) -> Asked:
@@ -172,8 +171,7 @@ def not_recorded(dice: Random) -> Asked:
     values = _numbers(dice, "x", range(2, 6))
     formula = dice.choice(["a * x", "a + x", "a * a + x"])
     how, a = dice.choice([("as usual", "(x * x)"), ("under no_grad()", "(x * x).detach()")])
-    at = _at(values)
-    text = f"a = x * x is computed {how}, then y = {formula}. What is x.grad at {at}?"
+    text = f"a = x * x is computed {how}, then y = {formula}. What is x.grad at {_at(values)}?"
     return text, _gradient(formula.replace("a", a), "x", values), ()
 
 
@@ -192,8 +190,7 @@ def which_rule_passes(dice: Random) -> Asked:
     slope = 7 * float(_gradient(formula, "y", values))
     rules = _RULES[formula]
     [right] = [rule for rule in rules if np.isclose(eval(rule, {**values, "gy": 7}), slope)]
-    text = f"z = {formula}, at {_at(values)}. Which rule for y will gradcheck accept?"
-    return text, right, rules
+    return f"z = {formula}, at {_at(values)}. Which rule for y will gradcheck accept?", right, rules
 
 
 def shape_of_a_gradient(dice: Random) -> Asked:
@@ -215,8 +212,7 @@ def behind_the_door(dice: Random) -> Asked:
     names = [target.name() if target else "None" for target, _ in node.next_functions]
     at = dice.randrange(len(names))
     others = ["AddBackward0", "MulBackward0", "SubBackward0", "AccumulateGrad", "None", node.name()]
-    text = f"z = {formula}. What is z.grad_fn.next_functions[{at}][0]?"
-    return text, names[at], others
+    return f"z = {formula}. What is z.grad_fn.next_functions[{at}][0]?", names[at], others
 
 
 def what_is_saved(dice: Random) -> Asked:
@@ -296,8 +292,7 @@ def last_appended(dice: Random) -> Asked:
 
     types = ["mul", *middle, "reduce_sum"]
     text = f"The operators {', '.join(types)} write the loss. Which grad op is appended last?"
-    others = [f"{type}_grad" for type in [*types, "add"]]
-    return text, _backward(model, "w")[-1].type, others
+    return text, _backward(model, "w")[-1].type, [f"{type}_grad" for type in [*types, "add"]]
 
 
 def what_is_pruned(dice: Random) -> Asked:
@@ -321,8 +316,7 @@ def what_is_pruned(dice: Random) -> Asked:
     cases = ["a", "b", "c", "w", "v"]  # where both engines agree: the package looks from both sides
     no_grad = dice.choice(cases)
     text = f"a = x * w, b = {middle}(a), c = b * v, loss = sum(c). Which grad ops does no_grad_set"
-    asked = f"{text} = {{{no_grad}}} take away?"
-    return asked, gone(no_grad), [gone(each) for each in cases]
+    return f"{text} = {{{no_grad}}} take away?", gone(no_grad), [gone(each) for each in cases]
 
 
 def gradient_through_a_loop(dice: Random) -> Asked:
@@ -338,8 +332,7 @@ def by_another_name(dice: Random) -> Asked:
     backward = _backward(lambda x: _through(types, x), "x")
     lines = {op.type: str(op) for op in backward if op.type.endswith("_grad")}
     text = f"x goes through {', '.join(types)}. Which line does what the node"
-    asked = f"{text} {node_of.title()}Backward0 does?"
-    return asked, lines[f"{node_of}_grad"], [*lines.values()]
+    return f"{text} {node_of.title()}Backward0 does?", lines[f"{node_of}_grad"], [*lines.values()]
 
 
 #: the functions above by name: the first belongs to step 1, and so on

@@ -156,8 +156,7 @@ def link(link):
     with gc_paused():
         del v, f, creator, said
         gone = all(probe() is None for probe in probes)
-    what = "what is left of v and f when their names are gone"
-    require(gone, what, "a circle", "nothing")
+    require(gone, "what is left of v and f when their names are gone", "a circle", "nothing")
 
 
 @checker("7b")
@@ -230,8 +229,7 @@ def power(Power, Variable, gradcheck):
 
 @checker("8b")
 def three_tanhs(ways, Variable, functions_behind):
-    names = ("Tanh", "tanh_by_two_exps", "tanh_by_one_exp")
-    for name, way in zip(names, ways, strict=True):
+    for name, way in zip(("Tanh", "tanh_by_two_exps", "tanh_by_one_exp"), ways, strict=True):
         for value in (-2.0, 0.0, 0.5, 1.0):
             x = Variable(np.array(value))
             y = way(x)

@@ -104,8 +104,7 @@ class Edges(tuple[object, ...]):
             raise RecursionError
         few = Edges.looks <= 1000 or self.deepest < sys.maxsize
         what = "the number of looks at next_functions, for 40 doublings"
-        once = "about 40: go on from each node once, not on every path"
-        require(few, what, "above 1000", once)
+        require(few, what, "above 1000", "about 40: go on from each node once, not on every path")
         return super().__iter__()
 
     def __getitem__(self, index):

@@ -149,8 +149,7 @@ def mirror(mirror, NetOp, Operator):
 @checker("14a")
 def fc(fc, NetOp, Scope, backward):
     below = fc("x", "w1", "b1", "h")
-    above = fc("h", "w2", "b2", "y")
-    net = NetOp([below, above], "mlp")
+    net = NetOp([below, fc("h", "w2", "b2", "y")], "mlp")
     for inner in net.ops:
         same("what fc returns", type(inner).__name__, "NetOp")
         same("the type of the layer", inner.type, "fc")
@@ -199,8 +198,7 @@ def lonely(lonely, NetOp, Operator, backward):
     def affine(*ops):
         return NetOp(operators(Operator, *ops), "affine")
 
-    a_set = isinstance(lonely, set | frozenset | list | tuple)
-    require(a_set, "lonely", lonely, "a set of names")
+    require(isinstance(lonely, set | frozenset | list | tuple), "lonely", lonely, "a set of names")
     below = affine("h_part = mul(x=x, y=w1)", "h = add(x=h_part, y=b1)")
     above = affine("y_part = mul(x=h, y=w2)", "y = add(x=y_part, y=b2)")
     left = inside(backward(NetOp([below, above], "two_layers"), lonely), NetOp)
@@ -288,8 +286,7 @@ def steps_back(steps_back, RnnOp, NetOp, Operator, Scope, backward):
         order = [number for each in given for number, step in enumerate(steps) if each is step]
         same("the list of step scopes, by number, afterwards", order, list(range(len(steps))))
         three = isinstance(answer, tuple | list) and len(answer) == 3
-        wanted = "elements' gradients, state's gradient, totals"
-        require(three, "what comes back", answer, wanted)
+        require(three, "what comes back", answer, "elements' gradients, state's gradient, totals")
         elements: list[float] = []
         total, back = 0.0, last
         for step, from_outside in zip(reversed(steps), reversed(states_grad), strict=True):
@@ -299,8 +296,7 @@ def steps_back(steps_back, RnnOp, NetOp, Operator, Scope, backward):
             back *= 0.7
         words = f"for the states' gradients {states_grad} and {last} for the last one"
         close(f"the gradient of the first state {words}", answer[1], back)
-        is_dict = isinstance(answer[2], dict)
-        require(is_dict, "the third result", answer[2], "totals, a dictionary")
+        require(isinstance(answer[2], dict), "the third result", answer[2], "totals, a dictionary")
         for name, wanted_sum in (("W", total), ("b", sum(elements))):
             close(f"the sum for {name} {words}", answer[2].get(name), wanted_sum)
         close(f"the list of gradients of the elements {words}", list(answer[0]), elements)

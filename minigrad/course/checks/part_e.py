@@ -17,8 +17,7 @@ def append_backward_ops(append_backward_ops, Program, Operator):
         block.ops = operators(Operator, *forward)
         target.ops = [first] = operators(Operator, "u = square(x=t)")
         seed = "{}@GRAD = fill_constant(shape=(), value=1.0)"
-        seeds = operators(Operator, *map(seed.format, names))
-        append_backward_ops(block, target, seeds)
+        append_backward_ops(block, target, operators(Operator, *map(seed.format, names)))
         same("the forward block afterwards", lines(block.ops), forward)
         where = "the first op of the target block afterwards"
         shown = ", ".join(lines(target.ops[:1]))
@@ -48,8 +47,7 @@ def error_for_w(slope, loss):
     """What is said where a parameter does not lead to the loss."""
     loss.block.create_var("w", persistable=True)
     try:
-        values = {"a": 2.0, "b": 3.0, "d": 4.0, "w": 5.0}
-        said = str(slope(loss, "w", values))
+        said = str(slope(loss, "w", {"a": 2.0, "b": 3.0, "d": 4.0, "w": 5.0}))
     except (KeyError, ValueError) as error:
         said = str(error)
     own = "'w' has no gradient"
