@@ -68,7 +68,7 @@ class TorchNode:
         return saved_values(self.fn)
 
     @property
-    def slots(self) -> tuple[str, ...]:
+    def slots(self) -> list[str]:
         """The names of its inputs."""
         return inputs_of(self.fn, len(self.next_functions))
 
