@@ -13,7 +13,7 @@ Vocabulary
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +54,7 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
     dtype = property(lambda self: self.like.dtype)
     ndim = property(lambda self: self.like.ndim)
     size = property(lambda self: self.like.size)
-    T = property(lambda self: self.recorder.call(np.transpose, (self,), {}))
+    T = property(np.transpose)
 
     @property
     def is_root(self) -> bool:
@@ -82,9 +82,6 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
     def __len__(self) -> int:
         return len(self.like)
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter([self[k] for k in range(len(self))])
-
     def reshape(self, *shape: Any) -> Any:
         """A view in another shape, or a copy where there is none."""
         return np.reshape(self, shape[0] if len(shape) == 1 else shape)
@@ -94,8 +91,11 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         return np.dot(self, other)
 
     def astype(self, dtype: Any, copy: bool = True) -> Any:
-        """In another dtype."""
-        return self.recorder.astype(self, np.dtype(dtype), copy)
+        """In another dtype; the Array itself if that changes nothing, and no copy is wanted."""
+        if dtype == self.dtype and not copy:
+            return self
+        out = Array(self.recorder, np.empty_like(self.like, dtype))
+        return self.recorder.add("fresh", np.ndarray.astype, (self, out.dtype), out)
 
     def __bool__(self) -> bool:
         return bool(self.recorder.check(self))

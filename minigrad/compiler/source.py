@@ -76,7 +76,8 @@ class Writer(Identifiers):
         """The lines of a run.  Results are copied before parameters change: copying needs memory, and may fail."""
         changing = [c for c in items[-1:] if getattr(getattr(c, "changed", None), "fixed", False)]
         lines = self.statements(items[: len(items) - len(changing)])
-        results = f"[{', '.join(map(self.fetched, self.schedule.fetched))}]"
+        values = [f"np.array({self.name(a)})" for a in self.schedule.fetched]  # of their own
+        results = f"[{', '.join(values)}]"
         if not changing:
             return [*lines, f"return {results}"]
         change = [comment(CHANGE), *self.statements(changing)]
@@ -114,12 +115,6 @@ class Writer(Identifiers):
         self.before.append(f"{' = '.join(targets.values())} = {memory}")
         if buffer.start:
             self.before.append(f"{next(iter(targets.values()))}.fill({buffer.start})")
-
-    def fetched(self, array: Array) -> str:
-        """A result: always an array of its own."""
-        value = self.name(array)
-        own = array in self.plan.placed and not array.fixed
-        return f"{value}.copy()" if own else f"np.array({value})"
 
     # -- calls -----------------------------------------------------------------------------
 

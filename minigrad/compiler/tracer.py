@@ -199,13 +199,6 @@ class Recorder:
         casting = {} if safe else {"casting": "unsafe"}
         self.add("write", np.copyto, (place, value), None, casting)
 
-    def astype(self, source: Array, dtype: np.dtype[Any], copy: bool) -> Any:
-        """In another dtype; the Array itself if that changes nothing."""
-        if dtype == source.dtype and not copy:
-            return source
-        out = Array(self, np.empty_like(source.like, dtype))
-        return self.add("fresh", np.ndarray.astype, (source, dtype), out)
-
     def copy(self, source: Array) -> Any:
         """A copy in memory of its own."""
         out = Array(self, np.empty_like(source.like))

@@ -10,16 +10,14 @@ def drop_unneeded(schedule: Schedule) -> None:
     needed = {r for a in schedule.fetched for r in (a, *a.roots)}
     items = []
     for item in reversed(schedule.items):
-        if isinstance(item, Call) and not _is_needed(item, needed):
-            continue
-        needed.update(x for a in item.touches() for x in (a, *a.roots))
-        items.append(item)
+        if not isinstance(item, Call) or item.kind == "check" or _is_needed(item, needed):
+            needed.update(x for a in item.touches() for x in (a, *a.roots))
+            items.append(item)
     schedule.items[:] = items[::-1]
 
 
 def _is_needed(call: Call, needed: set[Array]) -> bool:
-    if call.kind in ("store", "check"):
-        return True
-    if call.changed is not None:
-        return call.changed.fixed or not needed.isdisjoint(call.changed.roots)
-    return not needed.isdisjoint(arrays_in([call.out]))
+    changed = call.changed
+    if changed is None:
+        return not needed.isdisjoint(arrays_in([call.out]))
+    return changed.fixed or not needed.isdisjoint(changed.roots)
