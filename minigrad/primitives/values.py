@@ -51,6 +51,26 @@ class Operators(Value):
     def __pos__(self) -> Any:
         return self
 
+    @property
+    def T(self) -> Any:
+        """The axes in reverse order.
+
+        >>> import minigrad as mg
+        >>> mg.zeros([2, 3, 4]).T.shape
+        (4, 3, 2)
+        """
+        return self.permute_dims()
+
+    @property
+    def mT(self) -> Any:
+        """The last two axes swapped.
+
+        >>> import minigrad as mg
+        >>> mg.zeros([2, 3, 4]).mT.shape
+        (2, 4, 3)
+        """
+        return self.swapaxes(-1, -2)
+
     if TYPE_CHECKING:  # given by `install`
 
         def __getattr__(self, name: str) -> Any: ...
@@ -60,20 +80,6 @@ class Operators(Value):
         __sub__ = __mul__ = __truediv__ = __matmul__ = __pow__ = __mod__ = __floordiv__ = __add__
         __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __getitem__ = __add__
         __invert__ = __neg__
-
-
-_T = """The axes in reverse order.
-
->>> import minigrad as mg
->>> mg.zeros([2, 3, 4]).T.shape
-(4, 3, 2)
-"""
-_MT = """The last two axes swapped.
-
->>> import minigrad as mg
->>> mg.zeros([2, 3, 4]).mT.shape
-(2, 4, 3)
-"""
 
 
 def install(functions: dict[str, Function]) -> None:
@@ -86,10 +92,6 @@ def install(functions: dict[str, Function]) -> None:
         setattr(Operators, dunder, _of_truth(getattr(Operators, dunder), dunder))
     for name in METHODS:
         setattr(Operators, name, functions[name])
-    swap = functions["swapaxes"]
-    Operators.T = property(functions["permute_dims"], doc=_T)  # type: ignore[attr-defined]
-    Operators.mT = property(lambda x: swap(x, -1, -2), doc=_MT)  # type: ignore[attr-defined]
-    Operators.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 def _swapped(function: Function, dunder: str) -> Function:
