@@ -19,6 +19,7 @@ __all__ = [
 ]  # fmt: skip
 
 Array = npt.NDArray[Any]
+DATASETS = files("minigrad") / "datasets"
 
 
 class Labelled(NamedTuple):
@@ -44,7 +45,7 @@ def digits() -> Labelled:
     ((1797, 8, 8), (1797,), 1.0, 0)
     """
     with (
-        (files("minigrad") / "datasets" / "digits.npz").open("rb") as file,
+        (DATASETS / "digits.npz").open("rb") as file,
         np.load(file, allow_pickle=False) as stored,
     ):
         return Labelled(stored["images"] / 16.0, stored["labels"].astype(np.int64))
@@ -79,7 +80,7 @@ def sonnets() -> str:
     >>> sonnets().splitlines()[0], len(sonnets().split("\\n\\n"))
     ("Shall I compare thee to a summer's day?", 6)
     """
-    return (files("minigrad") / "datasets" / "sonnets.txt").read_text(encoding="utf-8")
+    return (DATASETS / "sonnets.txt").read_text(encoding="utf-8")
 
 
 def names() -> list[str]:
@@ -90,7 +91,7 @@ def names() -> list[str]:
     >>> len(names()), names()[:3]
     (2000, ['aaron', 'abbie', 'abby'])
     """
-    return (files("minigrad") / "datasets" / "names.txt").read_text(encoding="utf-8").split()
+    return (DATASETS / "names.txt").read_text(encoding="utf-8").split()
 
 
 class Alphabet:
@@ -171,8 +172,8 @@ class DataLoader:
         self.single = isinstance(data, np.ndarray) or hasattr(data, "_data")
         parts = [data] if self.single else list(data)
         self.arrays = [np.asarray(getattr(a, "_data", a)) for a in parts]
-        lengths = {len(a) if a.ndim else -1 for a in self.arrays}
-        if len(lengths) != 1 or -1 in lengths:
+        lengths = {a.shape[:1] for a in self.arrays}
+        if len(lengths) != 1 or () in lengths:
             shown = ", ".join(map(describe, self.arrays)) or "nothing"
             what = f"DataLoader takes arrays with equally many examples, not {shown}"
             raise refusal(what, "one axis 0 for all: DataLoader((images, labels))")

@@ -14,20 +14,20 @@ from .module import Parameter, floating
 Seed = int | np.random.Generator
 
 
-def normal(shape: tuple[int, ...], std: float, seed: Seed, dtype: Any = float) -> Tensor:
-    """Numbers around 0 with deviation ``std``."""
-    return Parameter(generator(seed).normal(0.0, std, shape), dtype=floating(dtype))
+def normal(shape: tuple[int, ...], seed: Seed, dtype: Any) -> Tensor:
+    """Numbers around 0 with deviation 1."""
+    return Parameter(generator(seed).standard_normal(shape), dtype=floating(dtype))
 
 
-def constant(shape: tuple[int, ...], value: float, dtype: Any = float) -> Tensor:
+def constant(shape: tuple[int, ...], value: float, dtype: Any) -> Tensor:
     """One value everywhere."""
     return Parameter(np.full(shape, value), dtype=floating(dtype))
 
 
-def fan_in(shape: tuple[int, ...], inputs: int, seed: Seed, dtype: Any = float) -> Tensor:
+def fan_in(shape: tuple[int, ...], inputs: int, seed: Seed, dtype: Any) -> Tensor:
     """Spread evenly within ``1 / sqrt(inputs)``: sums of ``inputs`` products stay of one size.
 
-    >>> bool((abs(fan_in((2, 4), 4, seed=0)) <= 0.5).all())
+    >>> bool((abs(fan_in((2, 4), 4, 0, float)) <= 0.5).all())
     True
     """
     bound = 1 / np.sqrt(max(inputs, 1))

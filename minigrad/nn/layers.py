@@ -207,7 +207,7 @@ class Embedding(Module):
     def __init__(self, words: int, width: int, seed: Seed = 0, dtype: Any = float) -> None:
         init.sizes("Embedding", words=words, width=width)
         self.words, self.width = words, width
-        self.weight = init.normal((words, width), 1.0, seed, dtype)
+        self.weight = init.normal((words, width), seed, dtype)
 
     def forward(self, indices: Any) -> Any:
         """The rows at the indices."""
