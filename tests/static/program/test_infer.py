@@ -408,3 +408,9 @@ def test_functions_that_count_along_an_open_axis():
     unknown = r"the length of Variable 'x' \[-1\] is not known"
     with static.program_guard(static.Program()), pytest.raises(ProgramError, match=unknown):
         mg.diag(static.data("x", [-1]))
+
+
+def test_a_shape_may_be_a_number():
+    with static.program_guard(static.Program()):
+        x = static.data("x", [1])
+        assert [mg.broadcast_to(x, 4).shape, mg.reshape(x, 1).shape] == [(4,), (1,)]
