@@ -108,7 +108,6 @@ class Node:
         "seq",
     )
     primitive: Any = None
-    title = "Node"
     saved_slots: Names = ()
     several = False  # whether it has several outputs, each an `Output`; ``g`` is a list then
     seq: float
@@ -272,7 +271,6 @@ class AccumulateGrad(Node):
     """
 
     __slots__ = ("ref",)
-    title = "AccumulateGrad"
 
     def __init__(self, leaf: Any) -> None:
         self._begin(())
