@@ -94,18 +94,17 @@ def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
         if complete:
             end = None if output is None else (output.name or "the output", output)
             told = traced(name, (root, index, seed), nodes, place, end)
-        else:
-            unknown = _unknown(name, nodes)
-            told = Explanation(name, x.grad, uses(root, nodes, place), kind=USE)
-            told.remark(f"({unknown.reason})")
-            if told.total is None:
-                key = "not_kept" if x.is_leaf else "no_leaf"
-                return unknown if unknown.repair else because(name, key).remark(*told.remarks)
+    if not complete:
+        unknown = _unknown(name, nodes)
+        told = Explanation(name, x.grad, uses(root, nodes, place), start=root, leaf=x, kind=USE)
+        if x.grad is None and unknown.repair:
+            return unknown
+        if x.grad is None:
+            told = because(name, "not_kept" if x.is_leaf else "no_leaf")
+        return told.remark(f"({unknown.reason})")
     if told.total is None:
         return because(name, "gave_none", node=root.name())
     told.start, told.leaf = root, x
-    if told.kind == USE and not complete:
-        return told
     told.total = wrap(np.asarray(told.total))
     if x.grad is not None:
         hook = "of yours" * any(n.hooks is not None for n in nodes)
