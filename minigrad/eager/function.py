@@ -287,7 +287,10 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
             found = backward(ctx, *grads)
         if ctx._node is None:  # nobody asked for a graph of the gradients
             return found
-        return _Last.apply(found, *grads, *_inputs(ctx._node))
+        # in the place of the inputs: what hangs on them hangs on their gradients, too
+        edges = zip(ctx._node.edges, ctx._node.shapes, strict=True)
+        inputs = [wrap(np.broadcast_to(0.0, s), e) for e, s in edges if e is not None]
+        return _Last.apply(found, *grads, *inputs)
 
     return once
 
@@ -303,12 +306,6 @@ class _Last(Function):
     def backward(ctx: Any, *grads: Any) -> Any:
         what = "this backward is marked once_differentiable: it has no second derivative"
         raise refusal(what, "", GradError)
-
-
-def _inputs(node: FunctionNode) -> list[Tensor]:
-    """Tensors in the place of a node's inputs: what hangs on them hangs on its gradients, too."""
-    shapes = zip(node.edges, node.shapes, strict=True)
-    return [wrap(np.broadcast_to(0.0, s), e) for e, s in shapes if e is not None]
 
 
 # -- checkpoint: compute again in backward instead of keeping values -----------------------

@@ -93,6 +93,10 @@ class Node:
     ``g`` and ``own`` belong to a walk in progress: the gradient gathered so far, and whether it may
     be added to in place.  ``freed`` says that backward has freed the saved values, ``leaves`` holds the
     leaves among the inputs, to which their AccumulateGrad refers weakly.
+
+    The node of an operation has a method ``pull``: the gradients of the inputs from the gradient of the output, as
+    arrays, one per edge; ``pull_graph``, the same as Tensors that have a graph themselves, for derivatives of any
+    order; and ``free``, which lets go of the saved values, but for small ones, to ``remember`` them for `mg.why`.
     """
 
     __slots__ = (
@@ -113,6 +117,7 @@ class Node:
     seq: float
     g: Any
     hooks: Hooks | None
+    pull: Any
 
     def _begin(self, edges: Args, code: Any = None, lasti: int = 0) -> None:
         """What an ``__init__`` sets; nodes of primitives have none: to make one is faster so."""
@@ -120,19 +125,11 @@ class Node:
         self.own, self.freed, self.seq = False, False, next_seq()
         self.edges, self.code, self.lasti = edges, code, lasti
 
-    def pull(self, g: Any) -> Any:
-        """The gradients of the inputs from the gradient of the output, as arrays: one per edge."""
-        raise NotImplementedError
-
     def give(self, grads: Any) -> None:
         """Add each gradient to what its edge has, in memory of its own."""
         for edge, g in zip(self.edges, grads, strict=True):
             if edge is not None and g is not None:
                 edge.g, edge.own = g if edge.g is None else edge.g + g, False
-
-    def pull_graph(self, g: Any) -> Any:
-        """The same as Tensors that have a graph themselves: derivatives of any order."""
-        raise NotImplementedError
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
@@ -159,9 +156,6 @@ class Node:
         slots = [s for s in self.saved_slots if s not in but]
         values = {s.removeprefix("_saved_"): unpack(getattr(self, s)) for s in slots}
         return {n: v for n, v in values.items() if v is not None and v is not FREED}
-
-    def free(self, remember: bool = False) -> None:
-        """Let go of the saved values; the edges stay.  Small ones are kept to ``remember``, for `mg.why`."""
 
     def name(self) -> str:
         """The name PyTorch would print: ``MulBackward0``."""

@@ -263,7 +263,7 @@ def push_source(p: Primitive, name: str = "push") -> Iterator[str]:
 
 
 def free_source(p: Primitive) -> Iterator[str]:
-    """The text of ``free``: `Node.free` for the slots of this class."""
+    """The text of ``free``, for the slots of this class."""
     yield "def free(n, remember=False):"
     for s in p.saved():
         yield f"v = n._saved_{s}"
