@@ -25,7 +25,6 @@ from ..errors import (
     wrong,
 )
 from ..errors.other_libraries import TABLES, knows_others
-from ..ops.shape import Shape
 from ..primitives.arguments import Args, Listed, as_list
 from .grad_fn import FEW_BYTES, FREED, AccumulateGrad, Output, Packed, Several, bytes_of, unpack
 from .mode import MODE, enable_grad, no_grad, saved_tensors_hooks
@@ -110,11 +109,9 @@ class FunctionNode(Several):
     """The node of a Function: its rule is the class's ``backward``."""
 
     __slots__ = ("_saved_tensors", "ctx", "function", "gave", "replayed", "shapes")
-    ctx: Context
-    gave: Any  # what backward gave last, if it is small: code of the user's runs once, not to be looked at
+    #: what backward gave last, if it is small: code of the user's runs once, not to be looked at
+    gave: Any
     replayed: bool  # `gave` is given once more
-    shapes: list[Shape]
-    function: type[Function]
 
     def __init__(self, function: Any, ctx: Context, args: Args, outs: Listed) -> None:
         frame: Any = user_frame(3)
