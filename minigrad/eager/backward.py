@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import nullcontext
-from itertools import chain
 from operator import attrgetter
 from typing import Any
 from weakref import ref
@@ -142,8 +141,12 @@ def discovered(roots: Roots) -> tuple[Listed, Listed, bool]:
     order: Listed = []
     ends: Listed = []
     seen = {None}
-    for edges in chain([[m for m, _ in roots]], (n.edges for n in order)):  # which grows on the way
-        for m in edges:
+    for m, _ in roots:
+        if m not in seen:
+            seen.add(m)
+            (ends if m.__class__ is AccumulateGrad else order).append(m)
+    for n in order:  # which grows on the way
+        for m in n.edges:
             if m not in seen:
                 seen.add(m)
                 (ends if m.__class__ is AccumulateGrad else order).append(m)
