@@ -206,13 +206,17 @@ class Lowering:
         A small array that is fed is copied: views of the copy are made once.  So is what loops and
         branches change.
         """
-        value, *others = (names.find(n) for n in op.input_names)
-        like: Any = None if others else value.like
-        stays = like is not None and not any(map(value.shares, self.working.values()))
-        if stays and like.flags.c_contiguous and not (value.fixed and like.nbytes < SMALL):
-            self.write(names, op.output_names[0], value)
-        else:
+        values = [names.find(n) for n in op.input_names]
+        like = values[0].like if len(values) == 1 else None
+        if (
+            like is None
+            or not like.flags.c_contiguous
+            or (values[0].fixed and like.nbytes < SMALL)
+            or any(map(values[0].shares, self.working.values()))
+        ):
             self.simple(op, names)
+        else:
+            self.write(names, op.output_names[0], values[0])
 
     def simple(self, op: Operator, names: Names) -> None:
         """Record the kernel of a primitive, or call it as it is."""
