@@ -27,7 +27,7 @@ def follow(graph: Graph) -> None:
     """Note at each leaf the ways to it: the nodes on each, its factors, what it brought; and the sum."""
     if len(graph.nodes) <= _MOST_NODES:
         paths = _Paths(graph)
-        for leaf in [node for node in graph.nodes.values() if ends_at_leaf(node)]:
+        for leaf in filter(ends_at_leaf, graph):
             paths.note(leaf)
     for line in graph.edges:
         if line.carries is not None:

@@ -50,9 +50,9 @@ def frames_of_modules(graph: Graph, homes: Homes, titles: Titles) -> None:
         if len(links.after[name]) > 2:
             for depth in range(len(path)):
                 titles.pop(path[: depth + 1], None)
-    ops = [node for node in graph.nodes.values() if node.kind == "op"]
+    ops = [node for node in graph if node.kind == "op"]
     paths = _paths(ops, links, homes, titles)
-    for node in graph.nodes.values():
+    for node in graph:
         if node.kind == "accumulate" and node.twin is None:  # stands before a gradient
             value = links.after[node.id][0].twin
             if value in paths:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import itertools
 import linecache
 import sys
@@ -53,9 +54,9 @@ class Names:
         own = getattr(thing, "name", None)
         return own if isinstance(own, str) and own else mine
 
-    def is_module(self, name: str, file: str) -> bool:
-        """Whether a name of the caller's, or of the code in a file, is a module's, as ``mg`` is."""
-        meanings = (self.variables.get(name), _variables_of(file).get(name))
+    def is_module(self, name: str, code: CodeType) -> bool:
+        """Whether a name of the caller's, or of the code where it stands, is a module's, as ``mg`` is."""
+        meanings = (self.variables.get(name), getattr(_home(code), name, None))
         return name in ("mg", "minigrad") or any(isinstance(x, ModuleType) for x in meanings)
 
 
@@ -90,7 +91,7 @@ def operands(node: Any, names: Names) -> dict[str, str]:
         case ast.Call(ast.Name(primitive.type), parts, keywords):
             pass
         case ast.Call(ast.Attribute(owner, primitive.type), parts, keywords):
-            named = isinstance(owner, ast.Name) and names.is_module(owner.id, code.co_filename)
+            named = isinstance(owner, ast.Name) and names.is_module(owner.id, code)
             parts = parts if named else [owner, *parts]
         case _:
             return {}
@@ -101,11 +102,7 @@ def operands(node: Any, names: Names) -> dict[str, str]:
     return {slot: ast.unparse(part) for slot, part in inputs.items()}
 
 
-@functools.cache
-def _variables_of(file: str) -> Variables:
-    """The variables of the module that was read from a file."""
-    modules = (getattr(module, "__dict__", {}) for module in [*sys.modules.values()])
-    return next((variables for variables in modules if variables.get("__file__") == file), {})
+_home = functools.lru_cache(maxsize=1024)(inspect.getmodule)  # of code
 
 
 def _written(code: CodeType, instruction: int) -> str:

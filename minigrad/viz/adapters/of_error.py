@@ -33,8 +33,8 @@ def of_error(error: BaseException, names: Names) -> Graph:
         raise TypeError(f"nothing to draw in {type(error).__name__!r}: it met no Tensor")
     drawing = of_torch(met, names) if kind_of(met[0]) else Drawing(met, names, True)
     graph = drawing.graph
-    graph.nodes = {name: n for name, n in graph.nodes.items() if n.side == "forward"}
-    for node in graph.nodes.values():
+    graph.nodes = {node.id: node for node in graph if node.side == "forward"}
+    for node in graph:
         node.twin, node.kind = None, "value" if node.kind == "output" else node.kind
     graph.edges = [e for e in graph.edges if {e.tail, e.head} <= graph.nodes.keys()]
     graph.regions.pop("r1", None)

@@ -50,16 +50,18 @@ def of_grad_fn(roots: Iterable[Any], names: Names, values: bool | str = True) ->
 def of_explanation(told: Any, names: Names) -> Graph:
     """The graph behind an explanation of `why`, everything off its paths in grey."""
     graph = of_grad_fn([told.start], names)
-    leaves = [n for n in graph.nodes.values() if n.data.get("leaf") is told.leaf]
-    known = [n.data["paths"] for n in leaves if "paths" in n.data]
+    leaves = [n.data for n in graph if n.data.get("leaf") is told.leaf]
+    known = [data["paths"] for data in leaves if "paths" in data]
     if not known:
         graph.notes.append(f"the paths to {told.name} are not drawn: {_NO_PATHS}")
         return graph
-    on = {n for path in known[0]["paths"] for n in path["nodes"]}
-    for node in graph.nodes.values():
-        node.state = node.state if node.id in on else "pending"
+    paths = known[0]["paths"]
+    on = {node for path in paths for node in path["nodes"]}
+    for node in graph:
+        if node.id not in on:
+            node.state = "pending"
     graph.title = known[0]["sum"]
-    graph.notes += [f"{p['gave']} by {' → '.join(p['steps'])}" for p in known[0]["paths"]]
+    graph.notes += [f"{p['gave']} by {' → '.join(p['steps'])}" for p in paths]
     return graph
 
 
@@ -135,8 +137,7 @@ class Drawing:
             if fn is None:
                 self.leaf(tensor)
         self._draw()
-        outputs = [node.name for node in self.graph.nodes.values() if node.kind == "output"]
-        self.graph.title = ", ".join(outputs)
+        self.graph.title = ", ".join(node.name for node in self.graph if node.kind == "output")
         if not self.steps:
             self.graph.notes.append(_NO_GRAPH)
             del self.graph.regions["r1"]
@@ -241,10 +242,9 @@ class Drawing:
     def result(self, step: Step, number: int) -> Place:
         """The tensor that is one output of a step."""
         if number not in step.results:
-            holder = step.tensors.get(number)
-            tensor = self.values.get((step.fn, number)) if holder is None else holder
+            tensor = step.tensors.get(number, self.values.get((step.fn, number)))
             kind = "output" if (step, number) in self.roots else "value"
-            name = self.names((step, number) if holder is None else holder)
+            name = self.names(step.tensors.get(number, (step, number)))
             step.results[number] = self._tensor(kind, name, tensor)
         return step.results[number]
 
@@ -350,10 +350,9 @@ class Drawing:
         """
         for i, (target, number) in enumerate(step.edges):
             if target is not None:
-                arrives = target.results[number].arrives if number in target.results else None
-                there = arrives or target.node
+                place = target.results.get(number)
+                there = (place and place.arrives) or target.node
                 sums = there.kind == "accumulate" and not target.accumulates
-                pull = None if self.pull is None else functools.partial(self.pull, step.fn, i)
                 self.graph.edge(
                     step.node,
                     there,
@@ -362,15 +361,15 @@ class Drawing:
                     carries=self.gave.get((step.fn, i)),
                     slot=f"[{i}]",
                     rule=step.slots[i].rule,
-                    pull=pull,
+                    pull=self.pull and functools.partial(self.pull, step.fn, i),
                     label=f"output {number}" if len(target.readers) > 1 else "",
                 )
-        for _, place in sorted(step.results.items()):
-            if place.gradient is not None:
-                self.graph.edge(place.gradient, step.node, "grad", carries=place.grad)
+        for _, result in sorted(step.results.items()):
+            if result.gradient is not None:
+                self.graph.edge(result.gradient, step.node, "grad", carries=result.grad)
         places = [self._place_of(step, *each) for each in (step.keeps or {}).items()]
-        for node in {p.node.id: p.node for p in places if p is not None}.values():
-            self.graph.edge(node, step.node, "saved")
+        for node in dict.fromkeys(place.node.id for place in places if place is not None):
+            self.graph.edge(self.graph.nodes[node], step.node, "saved")
 
     def _place_of(self, step: Step, name: str, value: Any) -> Place | None:
         """The drawn tensor that a saved value is: by identity, else by the name of its slot."""

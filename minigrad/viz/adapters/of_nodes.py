@@ -199,7 +199,7 @@ class Drawing:
             for back in backs:
                 self.backward(back)
             follow(self.graph)
-        outputs = [n.name for n in self.graph.nodes.values() if n.kind == "output"]
+        outputs = [node.name for node in self.graph if node.kind == "output"]
         self.graph.title = ", ".join(outputs[:3])
         return self.graph
 
@@ -207,12 +207,11 @@ class Drawing:
         """The place of a variable; what nobody made is a leaf, unless no gradient is wanted for it."""
         key = id(variable)
         if key not in self.places:
-            fixed = getattr(variable, "requires_grad", True) is False
-            kind = "leaf" if variable_like(variable) and not fixed else "data"
+            wanted = variable_like(variable) and getattr(variable, "requires_grad", True)
+            kind = "leaf" if wanted else "data"
             if made:
                 kind = "output" if key in self.ends else "value"
-            inside = value(variable)
-            node = self.graph.node(kind, self.names(variable), region="r0", **inside)
+            node = self.graph.node(kind, self.names(variable), region="r0", **value(variable))
             self.places[key] = Place(node, variable)
         return self.places[key]
 
@@ -261,9 +260,8 @@ class Drawing:
         """One call, with lines from the gradients that it takes and to those that it gives."""
         call, twin = back.call, self.ops.get(id(back.call))
         slots = slots_of(back)
-        inside = said(slots)
         gave = [f"gradient out: {explain_value(g)}" for g in back.gxs if g is not None]
-        inside["tooltip"] = "\n".join(gave)
+        inside = said(slots) | {"tooltip": "\n".join(gave)}
         if twin is not None and twin.twin is not None:
             inside["lines"] += ("called again",)
         name = f"{type(call.function).__name__}.backward"
@@ -289,7 +287,7 @@ class Drawing:
             )
         reads = back.formula.reads() if back.formula is not None else ()
         variables = named(call.function, call.inputs, call.outputs)
-        for key in {id(v): None for name, v in variables.items() if name in reads}:
+        for key in dict.fromkeys(id(v) for name, v in variables.items() if name in reads):
             self.graph.edge(self.places[key].node, op, "saved")
 
 
