@@ -22,12 +22,12 @@ def put_into_frames(graph: Graph, paths: Homes, titles: Titles) -> None:
     frames: dict[tuple[Path, str | None], str] = {}
 
     def frame(path: Path, base: str | None, side: str) -> str | None:
-        while path and path not in titles:
-            path = path[:-1]
         if not path:
             return base
         if (path, base) not in frames:
             outer = frame(path[:-1], base, side)
+            if path not in titles:
+                return outer
             region = graph.region(titles[path], side=side, parent=outer, folds=True)
             frames[path, base] = region.id
         return frames[path, base]

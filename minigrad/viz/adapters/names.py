@@ -82,7 +82,7 @@ def operands(node: Any, names: Names) -> dict[str, str]:
         return {}
     try:
         tree = ast.parse(f"({_written(code, node.lasti)})", mode="eval").body
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, IndexError):
         return {}
     keywords: list[ast.keyword] = []
     match tree:
@@ -106,16 +106,14 @@ _home = functools.lru_cache(maxsize=1024)(inspect.getmodule)  # of code
 
 
 def _written(code: CodeType, instruction: int) -> str:
-    """The expression that an instruction belongs to."""
-    places = itertools.islice(code.co_positions(), instruction // 2, None)
-    line, last, start, end = next(places, (None, None, None, None))
-    if line is None or last is None or start is None or end is None:
+    """The expression that an instruction belongs to.  Errors: `IndexError`, the file is shorter now."""
+    place: Any = next(itertools.islice(code.co_positions(), instruction // 2, None), (None,))
+    if None in place:
         return ""
-    lines = [text.encode() for text in linecache.getlines(code.co_filename)[line - 1 : last]]
-    if len(lines) != last - line + 1:
-        return ""
-    lines[-1] = lines[-1][:end]
-    return b"".join([lines[0][start:], *lines[1:]]).decode()
+    line, last, start, end = place
+    source = "".join(linecache.getlines(code.co_filename)[line - 1 : last])
+    span = ast.Pass(lineno=1, end_lineno=last - line + 1, col_offset=start, end_col_offset=end)
+    return ast.get_source_segment(source, span) or ""
 
 
 def caller_variables(frame: FrameType | None = None) -> dict[str, Any]:

@@ -38,7 +38,7 @@ _BACKWARD: Fields = {"side": "backward", "region": "r1"}
 _NO_PATHS = "they are known after backward from here, without hooks, and while they are few"
 
 
-def of_grad_fn(roots: Iterable[Any], names: Names, values: bool | str = True) -> Graph:
+def of_grad_fn(roots: list[Any], names: Names, values: bool | str = True) -> Graph:
     """The graph behind tensors, or behind nodes of the backward graph.
 
     The gradient of a tensor in between is a node of its own where somebody kept it
@@ -113,12 +113,11 @@ class Step:
 class Drawing:
     """Builds the graph: forward in the order in which it ran, backward in the order of the walk."""
 
-    def __init__(self, things: Iterable[Any], names: Names, values: bool | str) -> None:
+    def __init__(self, things: list[Any], names: Names, values: bool | str) -> None:
         self.names, self.every_gradient = names, values == "grad"
         self.graph = Graph()
         self.graph.region("forward: tensors")
         self.graph.region("backward: grad_fn, [i] in next_functions", side="backward")
-        things = [*things]
         fns = [x if hasattr(x, "next_functions") else x.grad_fn for x in things]
         self.steps = {fn: Step(fn) for fn in walk_order(fn for fn in fns if fn is not None)}
         self.leaves: dict[int, Place] = {}  # by id of the tensor

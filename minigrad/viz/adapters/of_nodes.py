@@ -57,12 +57,11 @@ def of_run(run: watch, names: Names) -> Graph:
     return graph
 
 
-def of_links(roots: Iterable[Any], names: Names) -> Graph:
+def of_links(roots: list[Any], names: Names) -> Graph:
     """The graph behind one or several variables: forward by ``creator`` links, backward mirrored.
 
     A gradient that is not computed yet is an em dash.
     """
-    roots = list(roots)
     calls = calls_behind(roots)
     drawing = Drawing(names, roots)
     for root in roots:

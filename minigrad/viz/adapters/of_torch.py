@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from ..graph.format import format_shape
@@ -12,7 +11,7 @@ from .of_grad_fn import Drawing
 from .torch_facts import has_formula, largest_modules, tensor_names, title
 
 
-def of_torch(roots: Iterable[Any], names: Names, values: bool | str = True) -> Drawing:
+def of_torch(roots: list[Any], names: Names, values: bool | str = True) -> Drawing:
     """The drawing of what is behind Tensors of PyTorch, or behind nodes of its backward graph."""
     modules = largest_modules(names.variables)
     names.also(tensor_names(names.variables))

@@ -42,13 +42,12 @@ _CLASSES = {
 
 def of_kind(variables: Variables, kind: str) -> dict[str, Any]:
     """The variables that hold objects of a kind, by name; then those in lists, tuples and dictionaries."""
-    held = [(name, x) for name, x in _spread(variables) if kind_of(x) == kind]
-    return dict(sorted(held, key=lambda item: item[0] not in variables))
+    return {name: x for name, x in _spread(variables) if kind_of(x) == kind}
 
 
 def _spread(variables: Variables) -> Iterator[tuple[str, Any]]:
+    yield from variables.items()
     for name, x in variables.items():
-        yield name, x
         if type(x) in (list, tuple):
             yield from ((f"{name}[{k}]", v) for k, v in enumerate(x[:1000]))
         elif type(x) is dict:
@@ -74,7 +73,7 @@ def tensor_names(variables: Variables) -> dict[str, Any]:
 
 def saved_names(node: Any) -> list[str]:
     """The names of the saved values of a node that are tensors, or may be."""
-    return [a[len("_raw_saved_") :] for a in dir(node) if a.startswith("_raw_saved_")]
+    return [a.removeprefix("_raw_saved_") for a in dir(node) if a.startswith("_raw_saved_")]
 
 
 def is_hooked(node: Any) -> bool:

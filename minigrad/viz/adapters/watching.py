@@ -66,7 +66,7 @@ class watch:
         counts = [sum(e.kind == kind for e in self.events) for kind in ("forward", "backward")]
         return f"<watch: {counts[0]} forward, {counts[1]} backward>"
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         from ..picture import draw
 
         return draw(self)._repr_mimebundle_()
