@@ -115,7 +115,7 @@ class _Paths:
     def arrives(self, last: Edge, whole: Any) -> bool:
         """Did a leaf keep what came to it?"""
         known = last.carries is not None and _passes_on(self.graph.nodes[last.tail])
-        return not known or same_value(np.asarray(last.carries), np.asarray(whole))
+        return not known or same_value(last.carries, whole)
 
     def steps(self, way: Way) -> list[str]:
         """The operations of a way, each with its factor: a number, else its formula."""

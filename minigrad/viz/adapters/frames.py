@@ -75,7 +75,7 @@ def _paths(ops: list[Node], links: Links, homes: Homes, titles: Titles) -> dict[
         shared = before
         while shared != after[: len(shared)]:
             shared = shared[:-1]
-        deeper = [before[:depth] for depth in range(len(shared) + 1, len(before))]
+        deeper = (before[:depth] for depth in range(len(shared) + 1, len(before)))
         inner = next((each for each in deeper if each in titles), ())
         makers = [maker for n in links.before[op.id] for maker in links.before[n.id]]
         ends = inner and any(paths.get(m.id, ())[: len(inner)] == inner for m in makers)

@@ -267,7 +267,7 @@ class Drawing:
         if value is None and not text and optional:
             return None
         single = literal(text) is not None
-        name = self.names.known(value) if value is not None else ""
+        name = "" if value is None else self.names.known(value)
         name = name or ("" if single else shorten(text))
         number = text if value is None and single else number_text(value)
         if number and not name:  # a number is called by its value
@@ -281,9 +281,9 @@ class Drawing:
             self.constants[id(value)] = self._tensor("data", name, value)
         return self.constants[id(value)]
 
-    def _tensor(self, kind: str, name: str, tensor: Any, tooltip: str = "") -> Place:
+    def _tensor(self, kind: str, name: str, tensor: Any, tooltip: str = _GONE) -> Place:
         """A tensor with its value; without one if it is gone: it was computed, so no dash."""
-        gone = {"tooltip": tooltip or _GONE, "data": {"live": ()}}
+        gone = {"tooltip": tooltip, "data": {"live": ()}}
         inside = gone if tensor is None else value(tensor)
         return Place(self.graph.node(kind, name, region="r0", **inside), unwrap(tensor))
 

@@ -106,7 +106,7 @@ class NetSheet(Sheet):
 
     def look(self, name: str, written: bool) -> Look:
         kind, word = (self.gradient if is_gradient(name) else self.value)(name, written)
-        shown = bool(self.values) and name != EMPTY
+        shown = self.values and name != EMPTY
         return kind, (self.values.get(name),) if shown else (), word, name
 
     def value(self, name: str, written: bool) -> tuple[str, str]:

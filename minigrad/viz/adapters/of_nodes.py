@@ -93,9 +93,9 @@ class Back:
     gxs: Arrays  # None for what is not known
 
     @property
-    def formula(self) -> Formula | None:
-        """What the code of ``backward`` says."""
-        return backward_formula(self.call.function)
+    def formula(self) -> Formula:
+        """What the code of ``backward`` says, without results where it is not understood."""
+        return backward_formula(self.call.function) or Formula((), ())
 
     @property
     def values(self) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def back_of(call: Call) -> Back:
     """What the walk computes, or will: from the gradients the variables hold."""
     gys = tuple(unwrap(getattr(v, "grad", None)) for v in call.outputs)
     back = Back(call, gys, (None,) * len(call.inputs))
-    if back.formula is not None and gys and all(g is not None for g in gys):
+    if gys and all(g is not None for g in gys):
         back.gxs = back.formula.compute(back.values) or back.gxs
     return back
 
@@ -234,16 +234,14 @@ class Drawing:
     def all_gradients(self, backs: list[Back]) -> None:
         """The gradients that go into the calls of backward, then those that only come out."""
         arriving: dict[int, list[Any]] = defaultdict(list)
-        inputs = {}
-        for back in backs:
-            for variable, gx in zip(back.call.inputs, back.gxs, strict=False):
-                inputs[id(variable)] = variable
-                arriving[id(variable)].append(gx)
+        gave = [part for back in backs for part in zip(back.call.inputs, back.gxs, strict=False)]
+        for variable, gx in gave:
+            arriving[id(variable)].append(gx)
         for back in backs:
             for variable, gy in zip(back.call.outputs, back.gys, strict=False):
                 self.gradient(variable, arriving[id(variable)], gy)
-        for key, variable in inputs.items():
-            self.gradient(variable, arriving[key])
+        for variable, _ in gave:
+            self.gradient(variable, arriving[id(variable)])
 
     def gradient(self, variable: Any, parts: list[Any], gy: Any = None) -> None:
         """The gradient of a variable, after the place where its parts meet; the seed has no parts."""
@@ -284,7 +282,7 @@ class Drawing:
                 rule=slot.rule,
                 pull=partial(_again, slot, call.function) if len(back.gys) == 1 else None,
             )
-        reads = back.formula.reads() if back.formula is not None else ()
+        reads = back.formula.reads()
         variables = named(call.function, call.inputs, call.outputs)
         for key in dict.fromkeys(id(v) for name, v in variables.items() if name in reads):
             self.graph.edge(self.places[key].node, op, "saved")
@@ -295,14 +293,11 @@ class Drawing:
 
 def slots_of(back: Back) -> list[Slot]:
     """What a call gives: formulas with the numbers put in, where its code is a formula."""
-    formula, results = back.formula, back.gxs
-    if formula is None:
-        names = numbered("gx", len(results))
-        return [Slot(None, {}, result=gx, name=n) for n, gx in zip(names, results, strict=True)]
-    if len(results) != len(formula.results):
-        results = (None,) * len(formula.results)
-    parts = zip(formula.names, formula.results, results, strict=True)
-    return [Slot(part, {}, back.values, gx, name=name) for name, part, gx in parts]
+    formulas = back.formula.results or (None,) * len(back.gxs)
+    count = len(formulas)
+    results = back.gxs if len(back.gxs) == count else (None,) * count
+    parts = zip(numbered("gx", count), formulas, results, strict=True)
+    return [Slot(formula, {}, back.values, gx, name=name) for name, formula, gx in parts]
 
 
 def said(slots: list[Slot]) -> Fields:

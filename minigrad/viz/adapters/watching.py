@@ -63,8 +63,8 @@ class watch:
         self.names = {k: v for k, v in caller_variables().items() if id(v) in seen}
 
     def __repr__(self) -> str:
-        counts = [sum(e.kind == kind for e in self.events) for kind in ("forward", "backward")]
-        return f"<watch: {counts[0]} forward, {counts[1]} backward>"
+        kinds = [event.kind for event in self.events]
+        return f"<watch: {kinds.count('forward')} forward, {kinds.count('backward')} backward>"
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         from ..picture import draw
@@ -102,7 +102,7 @@ class watch:
             finally:
                 self._open.remove(call)
             outputs = tuple(result) if isinstance(result, (tuple, list)) else (result,)
-            if kind == "backward" or not any(name == "backward" for name, _ in self._open):
+            if kind == "backward" or "backward" not in dict(self._open):
                 self.events.append(Event(kind, function, inputs, outputs))
                 copies = tuple(map(_copied, outputs))
                 self.snapshots.append(Event(kind, function, before, copies))
