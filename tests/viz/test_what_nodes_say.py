@@ -168,3 +168,9 @@ def test_behind_a_function_the_numbers_go_on():
     y = Odd.apply(x * 4.0)
     y.backward()
     assert "[0] g·4 = 1·4 = 4" in worked(y)
+
+
+def test_a_tensor_that_is_called_like_a_number_keeps_its_own_value():
+    x = mg.tensor([2.0, 3.0], requires_grad=True, name="0")
+    (op,) = (node for node in mg.draw(x * x).graph if node.kind == "op")
+    assert op.data["slots"][0].worked() == "%1 = 0·0 = [2, 3]·[2, 3] = [4, 9]"
