@@ -55,7 +55,7 @@ class Names:
         return own if isinstance(own, str) and own else mine
 
     def is_module(self, name: str, code: CodeType) -> bool:
-        """Whether a name of the caller's, or of the code where it stands, is a module's, as ``mg`` is."""
+        """Whether a name of the caller's, or of where the code stands, is a module's, as ``mg`` is."""
         meanings = (self.variables.get(name), getattr(_home(code), name, None))
         return name in ("mg", "minigrad") or any(isinstance(x, ModuleType) for x in meanings)
 
@@ -106,7 +106,7 @@ _home = functools.lru_cache(maxsize=1024)(inspect.getmodule)  # of code
 
 
 def _written(code: CodeType, instruction: int) -> str:
-    """The expression that an instruction belongs to.  Errors: `IndexError`, the file is shorter now."""
+    """The expression of an instruction.  Errors: `IndexError`, the file is shorter now."""
     place: Any = next(itertools.islice(code.co_positions(), instruction // 2, None), (None,))
     if None in place:
         return ""
