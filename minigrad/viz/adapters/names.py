@@ -55,7 +55,7 @@ class Names:
         return own if isinstance(own, str) and own else mine
 
     def is_module(self, name: str, code: CodeType) -> bool:
-        """Whether a name of the caller's, or of where the code stands, is a module's, as ``mg`` is."""
+        """Whether a name, of the caller's or where code was written, is a module's, as ``mg``."""
         meanings = (self.variables.get(name), getattr(_home(code), name, None))
         return name in ("mg", "minigrad") or any(isinstance(x, ModuleType) for x in meanings)
 
