@@ -359,15 +359,14 @@ def by_scalars(data):
 DATA = [str(name) for name in np.random.default_rng(1).permutation(names())]
 
 
-@pytest.mark.parametrize("steps", [4, pytest.param(16, marks=pytest.mark.long)])
-def test_the_gpt_learns_as_on_an_engine_of_scalars(steps):
-    expected = by_scalars(DATA[:steps])
-    compiled = step.written_down()
+def test_the_gpt_learns_as_on_an_engine_of_scalars():
+    data = DATA[:16]
+    expected = by_scalars(data)
     for losses in (
-        step.by_yours(DATA[:steps]),
-        step.by_tensors(DATA[:steps]),
-        step.by_program(DATA[:steps], compiled),
-        *([step.by_c(DATA[:steps])] if shutil.which("cc") else []),
+        step.by_yours(data),
+        step.by_tensors(data),
+        step.by_program(data, step.written_down()),
+        *([step.by_c(data)] if shutil.which("cc") else []),
     ):
         np.testing.assert_allclose(losses, expected, rtol=0, atol=1e-9)
 
