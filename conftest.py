@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from importlib.util import find_spec
 
@@ -25,3 +26,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
         return 0
     available = getattr(os, "sched_getaffinity", None)
     return len(available(0)) if available else os.cpu_count() or 1
+
+
+def pytest_collection_finish() -> None:
+    """Fifteen thousand tests are never garbage: no collection, and many tests ask for one, looks at them again."""
+    gc.collect()
+    gc.freeze()

@@ -34,6 +34,9 @@ __all__ = [
     "matmul", "outer", "solve", "tensordot", "trace", "tril", "triu",
 ]  # fmt: skip
 
+FEW = 2**14  #: up to so many elements dot is faster than np.matmul; the bits are the same
+
+
 # -- products ------------------------------------------------------------------------------
 
 
@@ -70,7 +73,8 @@ def matmul_nt(x, y, *, shape):
 def matmul_tn(x, y, *, shape):
     """``xᵀ @ y`` summed to ``shape``: the gradient of a product's second factor."""
     if x.ndim == y.ndim == len(shape) == 2:
-        return np.matmul(x.T, y)
+        few = shape[0] * shape[1] <= FEW  # dot writes zeros before it writes the product
+        return x.T.dot(y) if few else np.matmul(x.T, y)
     if len(shape) == 1:
         return np.matmul(y.reshape(-1), x.reshape(y.size, x.shape[-1]))
     if x.ndim == 1:

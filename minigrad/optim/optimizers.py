@@ -480,12 +480,12 @@ class Optimizer(CheckedConstructors):
             raise refusal(what, "give them, as in SGD(model, lr=0.1)", GradError)
         kernel, count, state = REGISTRY[self.type].kernel, self.count, self.state
         clipped = self._clipped(self.clip) if self.clip else None
-        changes: list[tuple[Any, str, Any]] = []
+        changes: list[tuple[Any, ...]] = []  # parameter, its new array, what it had
         remembered: dict[Tensor, list[Array]] = {}
         for group in self.param_groups:
             rate, decay = group["lr"], 0.0 if self.decoupled else group["weight_decay"]
             rate = float(rate(count) if callable(rate) else rate)
-            attrs = {name: group[name] for name in self._own}
+            attrs, dtype = {name: group[name] for name in self._own}, None
             update = partial(kernel, **attrs) if attrs else kernel
             for p in group["params"]:
                 slope, value = p._grad, p._data
@@ -495,16 +495,27 @@ class Optimizer(CheckedConstructors):
                     slope = clipped[p]
                 if slope.__class__ is Tensor:  # an array was left by backward, and fits
                     slope = _fitting(slope, p)
-                lr = np.asarray(rate, value.dtype)  # as in a Program
+                if value.dtype is not dtype:  # as in a Program: an array of the parameter's dtype
+                    dtype = value.dtype
+                    lr = np.asarray(rate, dtype)
                 if decay:
                     slope = slope + decay * value
                 if self.memory:
                     new, *remembered[p] = update(value, slope, *state[p], lr)
                 else:
                     new = update(value, slope, lr)
-                # a new array: graphs keep the old one
-                changes += (p, "_data", new), (p, "_exposed", False)
-        set_all([*changes, (self, "state", {**state, **remembered}), (self, "count", count + 1)])
+                changes.append((p, new, value, p._exposed))
+        try:
+            for p, new, _, _ in changes:
+                p._data = new  # a new array: graphs keep the old one
+                p._exposed = False
+            self.state = {**state, **remembered} if remembered else state
+            self.count = count + 1
+        except BaseException:
+            for p, _, value, exposed in changes:
+                p._data, p._exposed = value, exposed
+            self.state, self.count = state, count
+            raise
 
     def _clipped(self, clip: Clip) -> dict[Tensor, Any]:
         """The clipped gradients of all parameters that have one."""

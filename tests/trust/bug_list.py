@@ -323,7 +323,7 @@ OPS += [
         ),
         (
             "matrix product: the first factor is not transposed",
-            "return np.matmul(x.T, y)",
+            "return x.T.dot(y)",
             "return np.dot(np.resize(x, x.T.shape), y)",
         ),
     ),
