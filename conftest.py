@@ -29,6 +29,6 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_collection_finish() -> None:
-    """Fifteen thousand tests are never garbage: no collection, and many tests ask for one, looks at them again."""
+    """What was collected stays: tests that ask for a garbage collection need not wait until all tests are looked at."""
     gc.collect()
     gc.freeze()

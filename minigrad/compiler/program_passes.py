@@ -286,9 +286,8 @@ def _one_product(
 def _sums_of_all_steps(root: Rewriting) -> None:
     """One product behind all, where a weight's gradient is the sum of one product per step."""
     joined: dict[tuple[str, ...], list[str]] = {}  # names → the name of all their rows
-    for op in [
-        op for op in root.block.ops if op.type == "sum" and op.output_names[0] in root.makers
-    ]:
+    sums = [op for op in root.block.ops if op.type == "sum" and op.output_names[0] in root.makers]
+    for op in sums:
         shape = root.shape(op.output_names[0])
         for kind, axes in SUMMED:
             # from the first step to the last

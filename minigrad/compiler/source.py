@@ -192,9 +192,8 @@ class Writer(Identifiers):
         condition, args, attrs = call.args
         refuse = refusal(call.function)
         failing = Call("opaque", refuse, args, None, attrs, path=call.path)
-        raises = (
-            f"{self.constant(refuse, clean(f'{call.path}_refuses'))}({self.arguments(failing)})"
-        )
+        name = self.constant(refuse, clean(f"{call.path}_refuses"))
+        raises = f"{name}({self.arguments(failing)})"
         return [f"if not {self.value(condition)}:", *indented([raises])]
 
     def arguments(self, call: Call, place: Array | None = None) -> str:

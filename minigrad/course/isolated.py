@@ -15,6 +15,7 @@ import ctypes
 import json
 import os
 import shutil
+import stat
 import sys
 import tempfile
 import time
@@ -123,9 +124,9 @@ async def _run(notebook: Notebook, copy: dict[Path, bytes]) -> Outcome:
 def _result(path: Path, stopped: str | None) -> Outcome:
     """What the other side wrote; it may be anything, for a notebook could write it, too."""
     try:
-        if path.is_symlink() or not path.is_file():
-            raise ValueError("no file")
-        with path.open(encoding="utf-8") as file:
+        with open(os.open(path, os.O_RDONLY | _NOT_A_LINK), encoding="utf-8") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ValueError("no file")
             said = json.loads(file.read(_LONGEST_RESULT))
         verdicts, failure = said["verdicts"], said["failure"]
         if not all(isinstance(each, str) for each in verdicts.values()):
@@ -136,6 +137,7 @@ def _result(path: Path, stopped: str | None) -> Outcome:
 
 
 _CHILD_SUBREAPER = 36  # of <sys/prctl.h>
+_NOT_A_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 async def _limited(folder: Path) -> str | None:

@@ -252,10 +252,8 @@ def _root(out: Any, seed: Any, create: bool) -> tuple[Any, Any]:
             )
         array = np.ones_like(data) if data.ndim else data.dtype.type(1)
     else:
-        array, advice = (
-            np.asarray(getattr(seed, "_data", seed)),
-            f"gradient=… of shape {list(out.shape)}",
-        )
+        array = np.asarray(getattr(seed, "_data", seed))
+        advice = f"gradient=… of shape {list(out.shape)}"
         is_real = array.dtype.kind in "fiub"
         if not is_real or array.shape != out.shape:
             what = f"the seed {describe(array)} must hold real numbers, in the shape of the output"

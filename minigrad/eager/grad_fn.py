@@ -100,17 +100,8 @@ class Node:
     """
 
     __slots__ = (
-        "__weakref__",
-        "code",
-        "edges",
-        "freed",
-        "g",
-        "hooks",
-        "lasti",
-        "leaves",
-        "own",
-        "seq",
-    )
+        "__weakref__", "code", "edges", "freed", "g", "hooks", "lasti", "leaves", "own", "seq",
+    )  # fmt: skip
     primitive: Any = None
     saved_slots: Names = ()
     several = False  # whether it has several outputs, each an `Output`; ``g`` is a list then

@@ -240,9 +240,7 @@ def push_source(p: Primitive, name: str = "push") -> Iterator[str]:
         if rule.joint:
             yield f"{''.join(f'g{k}, ' for k in places)} = {call}"
         for k in places:
-            yield (
-                f"if not any(e{k}): g{k} = e{k}" if k == listed else f"if e{k} is None: g{k} = None"
-            )
+            yield f"if {f'not any(e{k})' if k == listed else f'e{k} is None'}: g{k} = None"
             if not rule.joint:
                 yield f"else: g{k} = {call}"
             if _stretches(p):
@@ -518,4 +516,6 @@ def joined(value: Any, edge: Any) -> Any:
 
 def spread(grads: Any, edges: Listed) -> Listed:
     """The gradients of a list, one per edge; None where nobody wants it."""
+    if grads is None:
+        return [None] * len(edges)
     return [g if e is not None else None for g, e in zip(grads, edges, strict=True)]

@@ -242,9 +242,8 @@ def three_tanhs(ways, Variable, functions_behind):
     one, two_exps, one_exp = ([type(f).__name__ for f in functions_behind(y)] for y in boxes)
     same("the number of functions of the first way", len(one), 1)
     count = two_exps.count("Exp")
-    require(
-        count in (1, 2), "the number of Exp in the second way", count, "2 at most, and not none"
-    )
+    what = "the number of Exp in the second way"
+    require(count in (1, 2), what, count, "2 at most, and not none")
     same("the number of Exp in the third way", one_exp.count("Exp"), 1)
 
 

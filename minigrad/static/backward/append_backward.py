@@ -224,7 +224,6 @@ class BackwardJob:
         path = find_op_path(forward, ops, self.targets, wanted, self.no_grad, self.pruned)
         differentiated = [*self.targets, *chain.from_iterable(names for _, (names, _) in path)]
         self.reached = wanted.intersection(differentiated)
-        self.names.update({n: self.names[n] for n in differentiated})
         self.ops = self.raw_grad_ops(ops, path, seeds)
         self.grad_of = self.names.sources()
         self._show("raw")

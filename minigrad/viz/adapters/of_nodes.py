@@ -147,10 +147,10 @@ def linked_call(function: Any) -> Call:
 
 def _linked(function: Any, word: str) -> Arrays:
     """The variables under an attribute, ``inputs`` or ``input``."""
-    held = getattr(function, f"{word}s", getattr(function, word, None))
-    if isinstance(held, (tuple, list)):
-        return tuple(held)
-    return () if held is None else (held,)
+    several, one = getattr(function, f"{word}s", None), getattr(function, word, None)
+    if isinstance(several, (tuple, list)):
+        return tuple(several)
+    return tuple(each for each in (several, one) if each is not None)[:1]
 
 
 def back_of(call: Call) -> Back:

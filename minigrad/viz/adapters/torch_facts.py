@@ -103,7 +103,7 @@ def saved_values(node: Any) -> dict[str, Any]:
 def attributes(node: Any) -> dict[str, Any]:
     """The other values that a node keeps: numbers, sizes, flags."""
     names = {a.removeprefix(_SAVED) for a in dir(node) if a.startswith(_SAVED)}
-    plain = names.difference(saved_names(node))
+    plain = sorted(names.difference(saved_names(node)))
     return {name: _signed(getattr(node, _SAVED + name)) for name in plain}
 
 

@@ -102,7 +102,7 @@ class watch:
             finally:
                 self._open.remove(call)
             outputs = tuple(result) if isinstance(result, (tuple, list)) else (result,)
-            if kind == "backward" or "backward" not in dict(self._open):
+            if kind == "backward" or not any(name == "backward" for name, _ in self._open):
                 self.events.append(Event(kind, function, inputs, outputs))
                 copies = tuple(map(_copied, outputs))
                 self.snapshots.append(Event(kind, function, before, copies))
