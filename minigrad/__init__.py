@@ -11,8 +11,6 @@ Importing this loads NumPy and nothing heavier: pictures, widgets and notebooks 
 use.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

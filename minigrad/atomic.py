@@ -1,7 +1,5 @@
 """All or nothing: files are written whole, several attributes change at once; the collector of garbage, paused."""
 
-from __future__ import annotations
-
 import gc
 import os
 import secrets

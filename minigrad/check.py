@@ -1,7 +1,5 @@
 """gradcheck and gradgradcheck: our gradients against central differences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

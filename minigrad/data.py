@@ -1,7 +1,5 @@
 """Real data that comes with the package: nothing is downloaded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple

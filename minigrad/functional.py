@@ -6,8 +6,6 @@ vjp, jvp and jacobian may return a tuple of Tensors; what is one thing for one o
 tuple with one thing per output.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

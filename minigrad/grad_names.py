@@ -3,8 +3,6 @@
 Pictures read them, too, in programs and nets of any engine that names its gradients so.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """trace: a function → a Program, by calling it on Variables."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

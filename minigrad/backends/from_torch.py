@@ -5,8 +5,6 @@ this package (`aten`).  From there on it is a Program like any other: `append_ba
 gradient, `draw` and `play` show it, `compile` runs it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import io

@@ -5,8 +5,6 @@ JAX's own.  A few kernels stay whole: those JAX has an operation for, and those 
 down as a loop.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from functools import partial

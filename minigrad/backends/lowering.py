@@ -1,7 +1,5 @@
 """What users call of the backends, which loads the rest."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path

@@ -8,8 +8,6 @@ together from such. A few kernels stay whole, because ONNX has the very operator
 Sequences are unrolled, branches become `If`, while loops `Loop`.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator
@@ -58,7 +56,7 @@ class Symbol:
     size = property(lambda self: math.prod(self.shape))
     ndim = property(lambda self: len(self.shape))
 
-    def of(self, shape: Iterable[int], dtype: Any = None) -> Symbol:
+    def of(self, shape: Iterable[int], dtype: Any = None) -> "Symbol":
         """What is like this, in another shape."""
         return Symbol("", tuple(shape), np.dtype(dtype or self.dtype))
 

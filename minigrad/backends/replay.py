@@ -5,8 +5,6 @@ traces, or results of nodes in a graph that is being written: an Array that is w
 value from then on, and so is all that shows the same memory.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from typing import Any

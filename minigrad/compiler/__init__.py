@@ -9,8 +9,6 @@ memory       where parameters live, and which values share memory
 source       the schedule as a syntax tree   (syntax)
 """
 
-from __future__ import annotations
-
 from .step import Step, compile
 
 __all__ = ["Step", "compile"]

@@ -4,8 +4,6 @@ Names of the program are looked up as the executor would.  Each kernel is record
 values of a step that a grad block reads are what a loop saves.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from copy import copy
@@ -50,7 +48,7 @@ class Names:
     """The names of a block and their Arrays; a grad block sees the values of its forward block as saved ones."""
 
     def __init__(
-        self, block: Block, parent: Names | None = None, forward: Names | None = None
+        self, block: Block, parent: "Names | None" = None, forward: "Names | None" = None
     ) -> None:
         self.block, self.parent, self.forward = block, parent, forward
         self.values: dict[str, Array] = {}

@@ -1,7 +1,5 @@
 """The memory of a step: what updates change lies in one block, so that one call can change all of it."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field

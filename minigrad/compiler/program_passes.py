@@ -5,8 +5,6 @@
 Every pass works on a copy, adds its name to ``history``, and leaves a program that prints and runs.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager

@@ -10,8 +10,6 @@
 Comments say which operator a call belongs to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

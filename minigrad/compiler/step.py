@@ -7,8 +7,6 @@ runs.  The source is what runs: buffers, views and constants are made once, and 
 straight line of NumPy calls.
 """
 
-from __future__ import annotations
-
 import itertools
 import linecache
 import traceback
@@ -170,7 +168,7 @@ class Step:
                     return program
             return self.built(program).text
 
-    def build(self, shapes: dict[str, Shape]) -> Built:
+    def build(self, shapes: dict[str, Shape]) -> "Built":
         """The function for these shapes of the feeds, compiled if need be."""
         key = tuple(shapes.items())
         if key not in self._built:
@@ -183,7 +181,7 @@ class Step:
         self.source, self.names = built.text, built.names
         return built
 
-    def ready(self, feed: dict[str, Any]) -> tuple[Built, list[Any]]:
+    def ready(self, feed: dict[str, Any]) -> "tuple[Built, list[Any]]":
         """The function for these feeds, compiled if need be, and its arguments in order."""
         fed = fed_arrays(self.program, feed, self.kept)
         check_all_fed(self.program, fed, self.fetch)

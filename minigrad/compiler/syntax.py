@@ -5,8 +5,6 @@ underscores, numbers and texts are written by ``repr``, arrays are looked up in 
 functions in ``kernels``, and comments are kept on their line.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import keyword
@@ -27,7 +25,7 @@ class Line(str):
     op: Operator | None = None
 
     @staticmethod
-    def of(text: str, op: Operator | None) -> Line:
+    def of(text: str, op: Operator | None) -> "Line":
         """The line, of this operator unless it has one already."""
         line = Line(text)
         line.op = getattr(text, "op", None) or op

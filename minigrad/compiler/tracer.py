@@ -8,8 +8,6 @@ recorded, and is called by its name when the program runs.  The calls are the sa
 order, so results agree bit for bit.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

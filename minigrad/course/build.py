@@ -3,8 +3,6 @@
 Cell ids and kernel are fixed, so the same source gives the same bytes.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from dataclasses import replace

@@ -10,8 +10,6 @@ Verdict(id='0a', passed=True, text='✓ 0a passed')
 ✗ 0a: square(3) is 6, expected 9. Hint: square means times itself
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 import sys

@@ -1,7 +1,5 @@
 """The answers of a class: whose notebooks lie in a folder, and a table of what passes."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 Each command is a function of its name below; it returns the exit status.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -5,8 +5,6 @@ learner's answer: where both stop at the same place with the same value, that is
 Where the value is a list, a picture shows where it parts from the right one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

@@ -1,7 +1,5 @@
 """Run notebooks in kernels of this very Python, several at a time, and clean what they print."""
 
-from __future__ import annotations
-
 import asyncio
 import atexit
 import contextlib

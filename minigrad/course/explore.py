@@ -8,8 +8,6 @@ visible, because it travels in the same bundle as the widget.
 A frame returns a picture, a matplotlib figure, a text, or a list of these.
 """
 
-from __future__ import annotations
-
 import base64
 import html
 import io

@@ -1,7 +1,5 @@
 """The folder of a course: its steps by number, its notebooks, and how to find it."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterable
@@ -41,7 +39,7 @@ class Course:
         return self.root / "notebooks"
 
     @property
-    def own(self) -> Course:
+    def own(self) -> "Course":
         """Where a learner works: beside a source tree the copy in it, once it was opened."""
         copy = Course(self.root / "my_course")
         return copy if (copy.notebooks / "start.ipynb").exists() else self

@@ -10,8 +10,6 @@
 +def f(self): return 2
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 import difflib

@@ -7,8 +7,6 @@ This keeps notebooks from disturbing each other by accident or by simple tricks.
 what they execute has the rights of whoever starts it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import ctypes

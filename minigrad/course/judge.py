@@ -4,8 +4,6 @@
 >>> close("the sum", 0.1 + 0.2, 0.3)
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Open the course in JupyterLab."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

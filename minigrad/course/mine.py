@@ -1,7 +1,5 @@
 """The learner's engine: what passed its check, kept in one file, and put to work in later steps."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import inspect

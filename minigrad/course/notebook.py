@@ -4,8 +4,6 @@ They are compared by content: what a picture holds, not where it stands. Text is
 SVG by its nodes, edges, regions and texts; other images only by being there.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -7,8 +7,6 @@ a  ...
 '✓ every gradient is right'
 """
 
-from __future__ import annotations
-
 import copy
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence

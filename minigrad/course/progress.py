@@ -1,7 +1,5 @@
 """Where a learner is: exercises that passed, cards to recall, tests taken; one local file."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -4,8 +4,6 @@ For each step, in their order, one function makes a question. The answers are th
 the package: nothing here knows a rule of differentiation.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections import Counter

@@ -7,8 +7,6 @@ A kernel waits silently for a wheel that is not there, so what is needed is foll
 A tab keeps no compiled modules between kernels, so what the site serves is compiled when it is made.
 """
 
-from __future__ import annotations
-
 import contextlib
 import email
 import functools

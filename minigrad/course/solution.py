@@ -4,8 +4,6 @@ The solution stands in the step; hints, mistakes and simple checks stand in ``ch
 the learner's notebook: the solution as it is, or with one thing wrong.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ are commented out in the file: importing it defines classes and functions and do
 tagged ``engine`` is a part of the engine and an exercise at once: its check alone is commented out.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import json

@@ -9,8 +9,6 @@ saved values are freed.  An exception on the way, from a hook, a rule or the key
 ``.grad`` and the graph as they were.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from contextlib import nullcontext

@@ -4,8 +4,6 @@ A Function is for what no primitive can express (a different gradient on purpose
 code); a new op for everybody, programs included, is a `primitive`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import wraps
 from inspect import signature

@@ -11,8 +11,6 @@ The arrows that PyTorch shows as ``next_functions`` are these edges; the engine 
 nothing else.
 """
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Container
 from itertools import count
@@ -44,7 +42,7 @@ class Hooks:
         self.accumulated: Functions = {}  # of a leaf, behind its new `.grad`
         self.change = False  # whether a gradient that passed may be another one behind it
 
-    def add(self, functions: Functions, hook: Function) -> HookHandle:
+    def add(self, functions: Functions, hook: Function) -> "HookHandle":
         """Let a function see, and change, what passes."""
         handle = HookHandle(functions, hook)
         self.change = True
@@ -65,7 +63,7 @@ class HookHandle:
         """Remove the hook; doing so twice is fine."""
         self._hooks.pop(self._key, None)
 
-    def __enter__(self) -> HookHandle:
+    def __enter__(self) -> "HookHandle":
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -123,7 +121,7 @@ class Node:
                 edge.g, edge.own = g if edge.g is None else edge.g + g, False
 
     @property
-    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+    def next_functions(self) -> "tuple[tuple[Node | None, int], ...]":
         """Where backward goes next: one (node or None, index of its output) per differentiable input.
 
         >>> import minigrad as mg

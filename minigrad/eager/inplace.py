@@ -6,8 +6,6 @@ made.  An op pays nothing for this; a walk pays one comparison, unless something
 its oldest node was made.
 """
 
-from __future__ import annotations
-
 import dis
 import sys
 import weakref

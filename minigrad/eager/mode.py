@@ -4,8 +4,6 @@ The mode is one immutable record in a context variable, so an op pays a single l
 switches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import ContextDecorator
 from contextvars import ContextVar, Token
@@ -75,7 +73,7 @@ class _Switch(ContextDecorator):
             return super().__call__(function)
         return wraps(function)(switched)
 
-    def _recreate_cm(self) -> _Switch:
+    def _recreate_cm(self) -> "_Switch":
         return copy(self)
 
 

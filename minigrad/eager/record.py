@@ -25,8 +25,6 @@ given by name is put in its place by `Primitive.placed`.  The slots of a node ar
 name, which `primitive` has checked.  `source` shows it all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from sys import _getframe  # noqa: F401
 from types import FunctionType

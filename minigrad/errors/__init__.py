@@ -12,8 +12,6 @@ here; beside them
     other_libraries    names and keywords of PyTorch, NumPy, JAX, TensorFlow and Fluid: what stands here instead
 """
 
-from __future__ import annotations
-
 import difflib
 import heapq
 import linecache

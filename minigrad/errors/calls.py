@@ -1,8 +1,7 @@
 """A call that does not fit is answered with the names that are known: of a function, a method or a constructor."""
 
-from __future__ import annotations
-
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -44,10 +43,9 @@ def checked(function: F) -> F:
                 raise
             # a value is of the wrong kind, and only Python or NumPy say so
             every = inspect.signature(function).parameters
-            kinds = {n: p.annotation for n, p in every.items() if n not in ("self", "cls")}
-            typed = [f"{n}: {kind}" if isinstance(kind, str) else n for n, kind in kinds.items()]
-            usual, values = f"{title}({', '.join(typed)})", args[len(kinds) < len(every) :]
-            raise op_error(title, kinds, values, keywords, cause, usual) from cause
+            typed = {n: _typed(p) for n, p in every.items() if n not in ("self", "cls")}
+            usual, values = f"{title}({', '.join(typed.values())})", args[len(typed) < len(every) :]
+            raise op_error(title, typed, values, keywords, cause, usual) from cause
 
     call.is_checked = True  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
@@ -139,6 +137,12 @@ def _title(function: Any, call: Any, args: tuple[Any, ...]) -> str:
     # or the constructor of a subclass called it
     constructed = args and type(args[0]).__init__ is call
     return type(args[0]).__name__ if constructed else owner[-1]
+
+
+def _typed(parameter: inspect.Parameter) -> str:
+    """A parameter with its type, without the modules of types."""
+    text = str(parameter.replace(default=parameter.empty)).lstrip("*")
+    return re.sub(r"\b\w+\.|'", "", text)
 
 
 def _shown(parameter: inspect.Parameter) -> str:

@@ -5,8 +5,6 @@ written here. The advice stands in ``other_libraries.ini``, a section for each t
 for the name.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path

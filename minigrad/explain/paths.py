@@ -8,8 +8,6 @@ The nodes may be of any engine: they have ``next_functions``, ``pull``, ``name()
 Lists of them begin with the newest.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -56,7 +54,7 @@ class Explanation(Shown):
     count: int = 0  # how many paths there are, where not all are told
     remarks: list[str] = field(default_factory=list)
 
-    def remark(self, text: str, repair: str = "") -> Explanation:
+    def remark(self, text: str, repair: str = "") -> "Explanation":
         """Add a remark, if there is one; its repair replaces the one before."""
         if text:
             self.remarks.append(text)

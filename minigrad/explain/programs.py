@@ -1,7 +1,5 @@
 """why, for programs: how the gradient of a Variable comes about, or where exactly the way to the loss is cut."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from typing import Any, NamedTuple
 

@@ -5,8 +5,6 @@ without the engine: no hook runs, no ``.grad`` changes, nothing is freed.  What 
 never held it, is looked for among the caller's variables and in the caller's code.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import sys

@@ -1,7 +1,5 @@
 """Backward once more, on remembered values: what every node gave."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any

@@ -4,8 +4,6 @@ A graph does not remember what left it.  The code still says it: the statements 
 to others are read, without running them, and in them the expressions behind which no gradient flows.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import sys

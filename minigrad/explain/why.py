@@ -1,7 +1,5 @@
 """why: where the gradient of a Tensor came from, or exactly why there is none."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 backward     operators, nets and the scopes they run in; the grad operator of each; a step net, run once per element
 """
 
-from __future__ import annotations
-
 from ..errors.calls import check_functions
 from .backward import (
     Backward,

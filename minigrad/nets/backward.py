@@ -16,8 +16,6 @@ fc_grad:
     @EMPTY@, W@GRAD = matmul_grad(x, W, out_grad=z@GRAD)
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -70,7 +68,7 @@ class Operator(static_operator.Operator):
     6.0
     """
 
-    forward: Operator | None = None  #: what the result of `Backward` is the backward of
+    forward: "Operator | None" = None  #: what the result of `Backward` is the backward of
 
     def __init__(
         self, type: str, inputs: Given, outputs: Given, attrs: Mapping[str, Any] | None = None

@@ -1,7 +1,5 @@
 """First values of parameters: always from a generator or a seed that is given."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

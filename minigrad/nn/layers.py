@@ -1,7 +1,5 @@
 """Layers without memory: dense, convolution, pooling, embedding, dropout; layers in a row; activations; norms."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, dataclass_transform

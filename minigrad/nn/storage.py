@@ -4,8 +4,6 @@ A file is checked before it is read: the sum of the sizes of its members is limi
 they were packed.
 """
 
-from __future__ import annotations
-
 import zipfile
 from collections import Counter
 from collections.abc import Mapping

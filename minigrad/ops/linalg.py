@@ -4,8 +4,6 @@ The product and the gradients of its two factors are one closed family of three 
 so derivatives of any order are made of them; each knows NumPy's rules for vectors and for stacks.
 """
 
-from __future__ import annotations
-
 from string import ascii_letters, ascii_lowercase
 
 import numpy as np

@@ -3,8 +3,6 @@
 ``axis`` is an int, a tuple of ints, or None for all axes; ``keepdims`` leaves them with length 1.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Optimizers: what all do, steps and states; and each, the update primitive it runs, its attrs, what it remembers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from math import cos, inf, pi

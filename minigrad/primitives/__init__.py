@@ -6,8 +6,6 @@ dispatch      who answers a call: a kernel, the eager engine, the static one
 values        operators and methods, once for every kind of value
 """
 
-from __future__ import annotations
-
 from .registry import REGISTRY, Primitive, elementwise, primitive
 
 __all__ = ["REGISTRY", "Primitive", "elementwise", "primitive"]

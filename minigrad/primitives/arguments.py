@@ -1,7 +1,5 @@
 """What a call is given: the kinds of values, lists of them, and attrs that nobody changes afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, ValuesView
 from typing import Any
 

@@ -15,8 +15,6 @@ primitive; calls with Variables come back to `answer`.
     backward    what the method of that name does
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -33,7 +31,7 @@ __minigrad_ops__ = True  # frames of this module are never "the user's line"
 EAGER: dict[str, Function] = {}
 
 
-def answer(primitive: Primitive, args: Args, attrs: Attrs) -> Any:
+def answer(primitive: "Primitive", args: Args, attrs: Attrs) -> Any:
     """The result of a call, from the engine of its arguments.
 
     >>> from minigrad.ops import exp
@@ -60,7 +58,7 @@ def answer(primitive: Primitive, args: Args, attrs: Attrs) -> Any:
         raise refused(primitive, args, attrs, error) from error
 
 
-def refused(primitive: Primitive, args: Args, attrs: Attrs, error: Exception) -> Exception:
+def refused(primitive: "Primitive", args: Args, attrs: Attrs, error: Exception) -> Exception:
     """What to raise where a kernel refused its arguments."""
     return op_error(primitive.type, primitive.slot_names(len(args)), args, attrs, error)
 
@@ -79,7 +77,7 @@ def check_finite(
     )
 
 
-def public_function(primitive: Primitive, called: str) -> FunctionType:
+def public_function(primitive: "Primitive", called: str) -> FunctionType:
     """The function users call; it has the kernel's name, or the type's where the kernel is a lambda."""
     kernel = primitive.kernel
     namespace: ByName = {

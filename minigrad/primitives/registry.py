@@ -24,8 +24,6 @@ This module imports nothing of minigrad but its errors, what a call's arguments 
 it.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -38,7 +36,7 @@ from ..errors.calls import call_error
 from .arguments import LISTED, REQUIRED, Args, Attrs, Function, Listed, Names, frozen
 from .dispatch import forget, public_function
 
-REGISTRY: dict[str, Primitive] = {}  #: op type → primitive (the OpInfoMap of the documents)
+REGISTRY: "dict[str, Primitive]" = {}  #: op type → primitive (the OpInfoMap of the documents)
 
 
 @dataclass(slots=True)

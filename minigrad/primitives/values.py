@@ -5,8 +5,6 @@ them when all functions exist. Tensors and Variables both inherit from `Operator
 one works on the other.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 import numpy as np

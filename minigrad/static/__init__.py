@@ -1,7 +1,5 @@
 """The static engine: programs that are written down, differentiated as text, and then run."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

@@ -15,8 +15,6 @@ To change how a node looks, change its row in `graph/style.py`; what it says, in
 `adapters/inside.py`.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

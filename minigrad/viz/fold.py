@@ -5,8 +5,6 @@ Up to 150 nodes are drawn in full, fewer where they are too wide for a page. Ids
 not change.
 """
 
-from __future__ import annotations
-
 import copy
 import difflib
 from collections import Counter, defaultdict
@@ -45,7 +43,7 @@ class Segment:
 
     ops: list[Node]
     period: int = 0  # how many operations repeat; 0 if none do
-    twin: Segment | None = None
+    twin: "Segment | None" = None
 
     @property
     def side(self) -> str:
@@ -558,7 +556,7 @@ class View:
         both = (box, self.graph.nodes.get(box.twin or "", box))
         return frozenset(held for each in both for held in each.data.get(what, ()))
 
-    def with_open(self, name: str) -> tuple[View, str]:
+    def with_open(self, name: str) -> "tuple[View, str]":
         """Another view, with a box open, and what was done."""
         other = copy.copy(self)
         return other, other.open(name)

@@ -1,7 +1,5 @@
 """`draw`: a picture of anything that holds a graph."""
 
-from __future__ import annotations
-
 import base64
 import functools
 import math

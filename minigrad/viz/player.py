@@ -7,8 +7,6 @@ itself as a page in a frame, which needs no kernel, as its drawing and its text 
 and saves itself as one HTML file that needs nothing else.
 """
 
-from __future__ import annotations
-
 import functools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -47,7 +45,7 @@ def play(
     *,
     prediction: bool = False,
     names: Values | None = None,
-) -> Player:
+) -> "Player":
     """Step through whatever `draw` can draw.
 
     A program plays as it runs. A pair ``(program, scope)`` plays what
@@ -98,7 +96,7 @@ class Player:
     """
 
     def __init__(
-        self, picture: Picture, events: Sequence[Event], *, prediction: bool = False
+        self, picture: Picture, events: "Sequence[Event]", *, prediction: bool = False
     ) -> None:
         self.picture, self.graph, self.prediction = picture, picture.graph, prediction
         self.events = [  # here the words of events become text of pictures and pages
@@ -121,7 +119,7 @@ class Player:
             live[name] = [row for text, before in lines for row in _beside(text, before)]
         return {name: rows for name, rows in live.items() if rows}
 
-    def _said(self, event: Event, node: str) -> list[str]:
+    def _said(self, event: "Event", node: str) -> list[str]:
         """The live texts of a node from an event on."""
         texts = [text for text, _ in self.live[node]]
         if node in event.values:
@@ -167,7 +165,7 @@ class Player:
             "steps": steps,
         }
 
-    def _question(self, event: Event) -> dict[str, str] | None:
+    def _question(self, event: "Event") -> dict[str, str] | None:
         """What a learner can predict about an event: a value, else which operator it is."""
         for node, text in event.values.items():
             if not is_op(self.graph.nodes[node]) and text != NOT_YET:

@@ -256,7 +256,7 @@ REPAIRS = [
     (lambda: Operator("while", {}, {}), "static.while_loop"),
     (lambda: Operator("exp", {"x": ["a", "b"]}, {"out": "c"}), "one name for 'x'"),
     (lambda: Operator("exp", {"x": "a"}, {}), "{'out': \"c\"}"),
-    (lambda: Operator("exp", ["a"], {"out": "b"}), "Operator(type: str, inputs: Given, outputs: Given, attrs: Mapping[str, Any] | None)"),
+    (lambda: Operator("exp", ["a"], {"out": "b"}), "Operator(type: str, inputs: Mapping[str, str | Sequence[str]], outputs: Mapping[str, str | Sequence[str]], attrs: Mapping[str, Any] | None)"),
     (lambda: Operator("exp", {"x": [1.0]}, {"out": "b"}), "a Variable, or its name in quotes"),
     (lambda: net_of_one().run(3), "Operator.run(scope: Any)"),
     (lambda: NetOp(3), "pass a list, a tuple or an array there"),

@@ -4,8 +4,6 @@ A file is named by a hash of everything that decides what it does (text, flags, 
 and by a hash of itself; so a damaged one is never loaded, and two processes may write the same one.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import ctypes

@@ -1,7 +1,5 @@
 """One number in C: its type, how it is written, the expressions of `ufuncs.ini` and the functions of `helpers.c`."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``static.compile(program, backend="c")``: a step whose function is compiled C."""
 
-from __future__ import annotations
-
 import ctypes
 from typing import Any
 

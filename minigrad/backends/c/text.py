@@ -10,8 +10,6 @@ constants; a view is an index into the memory it shows.  Text of a program becom
 comments of plain letters only.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterator

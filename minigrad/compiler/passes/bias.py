@@ -5,8 +5,6 @@ already; in the slab of the gradients, too, and one product gives both.  Saves a
 per layer; the sums have other last bits.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Calls whose result nobody reads go (dead code)."""
 
-from __future__ import annotations
-
 from ..schedule import Array, Call, Schedule, arrays_in
 
 

@@ -6,8 +6,6 @@ moments), their next values are made in memory of their own, laid out like the b
 parameters live, and one copy of the whole block takes them over.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..memory import STATE

@@ -1,7 +1,5 @@
 """Values are made where they are stored: ``g = x.T @ h; copy g to place`` becomes one call that writes to the place."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The bugs of the capstone: one change in the backward part of any program."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial

@@ -5,8 +5,6 @@
 ``trace=[]`` collects the list of operators after every pass.  An error leaves the program as it was.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -118,7 +116,7 @@ def _appended(
     no_grad_set: Iterable[Any] | None,
     trace: list[Any] | None,
     callbacks: Sequence[Callback] = (),
-) -> BackwardJob:
+) -> "BackwardJob":
     """The backward part from targets, each with its seed, to what is asked for, appended to the block."""
     no_grad = no_grad_names(block, no_grad_set)
     wanted = {v.name for v in asked} - no_grad
@@ -129,7 +127,7 @@ def _appended(
     return job
 
 
-def _seed_op(job: BackwardJob, target: Variable, seed: Any) -> Operator:
+def _seed_op(job: "BackwardJob", target: Variable, seed: Any) -> Operator:
     out = {"out": [job.names[target.name]]}
     if seed is not None:
         var = job.block.program.as_variable(seed, job.block)

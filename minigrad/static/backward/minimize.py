@@ -5,8 +5,6 @@ persistable variables; the update operators write the parameter's own name.  A r
 changes none of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

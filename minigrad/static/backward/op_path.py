@@ -4,8 +4,6 @@ For control flow this is read off its blocks: a loop hands nothing on to a start
 asked result does not depend on, a cond nothing to what only its other results are made of.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 
 from ...errors import ProgramError

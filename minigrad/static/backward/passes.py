@@ -3,8 +3,6 @@
 How many gradients a value gets: several are added up, none is zero.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain

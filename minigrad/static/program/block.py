@@ -1,7 +1,5 @@
 """Block: operators in order, and the variables they use."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +39,7 @@ class Block:
     (['mul'], ['mul_0', 'x'])
     """
 
-    def __init__(self, program: Program, idx: int, parent: int, forward_block: int) -> None:
+    def __init__(self, program: "Program", idx: int, parent: int, forward_block: int) -> None:
         self.program, self.idx = program, idx
         self.parent, self.forward_block = parent, forward_block
         if max(parent, forward_block) >= idx:
@@ -55,11 +53,11 @@ class Block:
         self.written: set[str] = set()
 
     @property
-    def parent_block(self) -> Block | None:
+    def parent_block(self) -> "Block | None":
         """The block look-ups climb to; None for the root."""
         return self.program.blocks[self.parent] if self.parent >= 0 else None
 
-    def lookup(self) -> Iterator[Block]:
+    def lookup(self) -> "Iterator[Block]":
         """The blocks in which a name is looked for: this one, its forward block, then the parents."""
         block: Block | None = self
         while block is not None:

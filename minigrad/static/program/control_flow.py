@@ -11,8 +11,6 @@ outputs, and nests to any depth.
     recurrent   seq: sequences, cut along axis 0 · x: start states · params → stacked · out · scopes
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any

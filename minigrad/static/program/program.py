@@ -12,8 +12,6 @@ Names are strings because forward and backward part are text that runs later, in
 object to hold on to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -217,7 +215,7 @@ class Program:
         self.initial[name] = array
         return var
 
-    def clone(self, for_test: bool = False) -> Program:
+    def clone(self, for_test: bool = False) -> "Program":
         """A copy; ``for_test`` keeps the forward operators only, and dropout passes its input on.
 
         Errors: `ProgramError` ``for_test``, if the program moves running statistics that its
@@ -227,7 +225,7 @@ class Program:
 
         return clone(self, for_test)
 
-    def prune(self, targets: Any) -> Program:
+    def prune(self, targets: Any) -> "Program":
         """A copy with only the operators that the targets need."""
         from .transform import prune
 
@@ -240,7 +238,7 @@ class Program:
         return to_json(self)
 
     @staticmethod
-    def from_json(text: str, limit: int = LIMIT) -> Program:
+    def from_json(text: str, limit: int = LIMIT) -> "Program":
         """A program from its JSON, which takes at most ``limit`` bytes of memory.
 
         Errors: `ProgramFormatError`, and nothing else, for whatever is not one.

@@ -1,7 +1,5 @@
 """Programs from programs: copy, copy for testing, keep what some targets need."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from typing import Any

@@ -1,7 +1,5 @@
 """Variable: a name in a Block, for a value that comes when the program runs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -65,7 +63,7 @@ class Variable(Operators):
 
     def __init__(
         self,
-        block: Block,
+        block: "Block",
         name: str,
         shape: Iterable[int],
         dtype: Any,
@@ -109,7 +107,7 @@ class Variable(Operators):
         return len(self.shape)
 
     @property
-    def program(self) -> Program:
+    def program(self) -> "Program":
         """The Program this Variable belongs to."""
         return self.block.program
 
@@ -151,7 +149,7 @@ class Variable(Operators):
         return f"Variable({self.name}: {self.dtype}{list(self.shape)})"
 
 
-def plain_variable(block: Block, name: str, shape: Shape, dtype: DType, stop: bool) -> Variable:
+def plain_variable(block: "Block", name: str, shape: Shape, dtype: DType, stop: bool) -> Variable:
     """A variable for what an operator makes, with a shape and a dtype that are known to be good."""
     var = object.__new__(Variable)
     var.block = block

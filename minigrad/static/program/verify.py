@@ -4,8 +4,6 @@ One rule is one function ``(program) -> None``; `RULES` is the list.  All are li
 the program.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NoReturn
 

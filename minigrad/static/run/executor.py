@@ -6,8 +6,6 @@ run is a transaction: what it writes to persistable variables is set when it has
 What a program is fed stands below: every way of running one asks there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ since its grad block reads the values of each step; that block runs in a Scope o
 step's.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -38,7 +36,7 @@ class Scope:
 
     __slots__ = ("block", "parent", "record", "values")
 
-    def __init__(self, parent: Scope | None = None, block: int = 0) -> None:
+    def __init__(self, parent: "Scope | None" = None, block: int = 0) -> None:
         self.values: ByName = {}
         self.parent, self.block = parent, block
         self.record: Record | None = None  # of the last run that was given this scope

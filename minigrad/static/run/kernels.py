@@ -1,7 +1,5 @@
 """Kernels and gradient rules called by slots: values go in by the slots of an operator, and come out in their order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +63,7 @@ def results(p: Primitive, out: Any) -> list[Any]:
     return list(out) if p.several else [out]
 
 
-def targets(p: Primitive, op: Operator) -> list[str]:
+def targets(p: Primitive, op: "Operator") -> list[str]:
     """The names these values get; `EMPTY` for those nobody wants."""
     return [n for s in p.outputs for n in op.outputs.get(s, [EMPTY])]
 
@@ -93,7 +91,7 @@ def run_grad_op(p: Primitive, slots: Values, attrs: Attrs, asked: Container[str]
     return out
 
 
-def run_op(op: Operator, info: OpInfo, slots: Values) -> Iterable[tuple[str, Any]]:
+def run_op(op: "Operator", info: "OpInfo", slots: Values) -> Iterable[tuple[str, Any]]:
     """What a primitive or its grad op makes of values by slot, each with its name; `EMPTY` for what nobody wants."""
     p = info.forward
     if info.is_grad:
@@ -149,7 +147,7 @@ def _shapes_of(values: list[Any]) -> list[Any]:
 
 
 def refused(
-    op: Operator,
+    op: "Operator",
     values: Mapping[str, Sequence[Any]],
     error: Exception,
     place: str = "",

@@ -5,8 +5,6 @@ broadcasting, products, and what an attr asks for.  A program of a stranger is s
 takes all memory, and a typing error, too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial

@@ -11,8 +11,6 @@
  "initial": {name: base64 of the little-endian bytes, …}}
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import math

@@ -5,8 +5,6 @@ What JSON has no form for is a list that starts with a tag: ``["slice", 0, 3, No
 Text keeps tuples as they are.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

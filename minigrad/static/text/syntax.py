@@ -19,8 +19,6 @@ program with the same text; of start values, those of small constants are part o
 ``-- loss``.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from typing import Any

@@ -4,8 +4,6 @@ A line of the backward side knows the gradient that it carries.  What is a part 
 where numbers say how, and else computed again by the rule of the operation.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import partial

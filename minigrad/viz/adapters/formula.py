@@ -4,8 +4,6 @@ Only straight-line methods are read: assignments and a return. Whatever is not u
 formula, never a wrong one.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import inspect

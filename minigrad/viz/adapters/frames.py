@@ -1,7 +1,5 @@
 """Modules: nodes put into nested frames by the paths of their modules, and a module before it is called."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

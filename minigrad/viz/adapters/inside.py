@@ -7,8 +7,6 @@ What is known only after a run stands in ``data["live"]``, each line with what s
 operation stand in ``data["slots"]``, for a player that puts in the numbers of each moment.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -83,7 +81,7 @@ class Slot:
         values = {**self._at(now or {}).values, **gradients}
         return None if self.formula is None else computed(self.formula, values)
 
-    def _at(self, now: Values) -> Slot:
+    def _at(self, now: Values) -> "Slot":
         """The same with the values of a moment, where the names are variables of a program."""
         if not self.output:
             return self

@@ -2,8 +2,6 @@
 that holds it.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import inspect

@@ -1,7 +1,5 @@
 """The forward pass up to the operation that failed, as its error remembers it."""
 
-from __future__ import annotations
-
 import linecache
 import re
 from traceback import walk_tb

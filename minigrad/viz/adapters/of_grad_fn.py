@@ -6,8 +6,6 @@ points at its ``variable``. Only what the objects hold is shown: no gradient has
 backward, and afterwards only those that were kept.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import re

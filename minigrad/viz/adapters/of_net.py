@@ -5,8 +5,6 @@
 frame.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -5,8 +5,6 @@ Two sources, one drawing. `of_run` reads what `watch` saw; `of_links` follows ``
 Both give calls: a function with its inputs and outputs, forward, and with its gradients, backward.
 """
 
-from __future__ import annotations
-
 import weakref
 from collections import defaultdict
 from collections.abc import Iterable

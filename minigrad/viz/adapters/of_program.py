@@ -5,8 +5,6 @@ operator has ``type``, ``inputs``, ``outputs``, ``attrs``, ``role``.  The course
 classes and `minigrad.static` both do.
 """
 
-from __future__ import annotations
-
 import functools
 from collections import defaultdict
 from collections.abc import Iterator
@@ -66,7 +64,7 @@ class BlockSheet(Sheet):
     kind = "block"
 
     def __init__(
-        self, facts: Facts, block: Any, owner: Placed | None = None, attr: str = ""
+        self, facts: "Facts", block: Any, owner: Placed | None = None, attr: str = ""
     ) -> None:
         super().__init__(facts.graph, owner, attr)
         self.facts, self.block = facts, block
@@ -191,7 +189,7 @@ def _dropped(first: BlockSheet) -> Iterator[tuple[Any, Node]]:
         yield forward_op, dropped_op(first.graph, kind, f"pruned: {reason}", "backward", region)
 
 
-def _not_run(facts: Facts, sheet: Any) -> None:
+def _not_run(facts: "Facts", sheet: Any) -> None:
     """Blocks that the run did not enter, and operators that it did not reach, are grey."""
     entered = sheet.block.idx in facts.entered
     for region in sheet.regions.values() if not entered else ():

@@ -1,7 +1,5 @@
 """Pictures of PyTorch's graphs: `of_grad_fn`, with parameters named by their paths and a frame for every module."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..graph.format import format_shape

@@ -1,7 +1,5 @@
 """Which adapter draws what, by what an object can do rather than by its class."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Tensors, nodes, modules and optimizers are known by where their classes come fro
 a hook of the user's (``saved_tensors_hooks``, ``checkpoint``): such values are left alone.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterable, Iterator

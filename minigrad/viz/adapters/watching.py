@@ -1,7 +1,5 @@
 """Watching calls: what really ran, when the objects themselves record nothing."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -50,7 +48,7 @@ class watch:
         self._open: list[tuple[str, int]] = []
         self._before: dict[tuple[type, str], Any] = {}  # the methods, as they were
 
-    def __enter__(self) -> watch:
+    def __enter__(self) -> "watch":
         for cls in self.classes:
             self._wrap_family(cls)
         return self

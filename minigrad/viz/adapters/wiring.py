@@ -9,8 +9,6 @@ Vocabulary
     reads       names whose *values* a grad op needs; of other names it needs the shape only
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -71,7 +69,7 @@ class Sheet:
         """How a name is drawn."""
         raise NotImplementedError
 
-    def inside(self, placed: Placed) -> Iterator[Sheet]:
+    def inside(self, placed: Placed) -> "Iterator[Sheet]":
         """The sheets of what an operator holds."""
         raise NotImplementedError
 

@@ -2,8 +2,6 @@
 invisible.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from typing import Any

@@ -12,8 +12,6 @@ Vocabulary
     region   a block, a net, or one side of the drawing; regions nest
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar

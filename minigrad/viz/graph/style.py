@@ -6,8 +6,6 @@ static picture, with a transparent background, is right in a light and in a dark
 never the only carrier: shape, border and line style say the same again.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

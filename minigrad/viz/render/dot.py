@@ -6,8 +6,6 @@ stands left or on top, backward right or below: twins share a rank, and lines of
 are written against their direction, so that both sides rank alike.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections import Counter, defaultdict

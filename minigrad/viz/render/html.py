@@ -2,8 +2,6 @@
 stands in a frame or in a file.  Nothing is fetched, and no kernel is needed.
 """
 
-from __future__ import annotations
-
 import base64
 import html
 import json

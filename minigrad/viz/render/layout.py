@@ -5,8 +5,6 @@ stays alive. Where Python runs in a browser, Viz.js does it in the page. With ne
 layout and the caller draws in text. No shell, no file name from a user.
 """
 
-from __future__ import annotations
-
 import atexit
 import importlib
 import importlib.util

@@ -1,7 +1,5 @@
 """Which nodes share a rank, and how far apart two ranks are."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import chain, count

@@ -6,8 +6,6 @@ nothing. Every node gets a ``<title>`` (its tooltip), the whole picture a title 
 twin lights up under the mouse by CSS alone.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import xml.etree.ElementTree as ET

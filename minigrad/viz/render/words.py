@@ -2,8 +2,6 @@
 reads.
 """
 
-from __future__ import annotations
-
 from ..graph.format import shorten, visible
 from ..graph.graph import Edge, Graph, Links, Node, called, is_op
 from ..graph.style import EDGE_STYLES, NODE_STYLES
