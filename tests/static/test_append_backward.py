@@ -466,6 +466,14 @@ def test_a_gradient_through_a_state_that_a_block_writes_is_refused(build, said):
         static.append_backward(loss)
 
 
+@pytest.mark.parametrize("around", [branched, lambda v, move: three_steps(lambda a: move(), v)])
+def test_a_state_that_a_block_writes_is_no_target(around):
+    loss = moving_a_state(lambda w, v, state, move: around(v, move))
+    with pytest.raises(ProgramError, match="the target is 'state', which"):
+        static.gradients(loss.block.var("state"), [loss.block.var("w")])
+    assert static.gradients(loss, [loss.block.var("v")])[0] is not None
+
+
 @pytest.mark.parametrize(
     "build",
     [

@@ -34,6 +34,9 @@ def find_op_path(
     flows, behind = _flows(block, ops, wanted, no_grad)
     inside = dict([*written_inside(block, ops)][::-1])  # name → the first that writes it
     needed = set(targets) - no_grad
+    for name, k in inside.items() if behind else ():
+        if name in needed and not behind.get(k, {}).get(name, set()).isdisjoint(flows[k][0]):
+            raise ProgramError(_written_before(None, name, ops[k]))
     #: wanted name → the last operator whose gradient reaches it; a target's is there already
     read = dict.fromkeys(needed, len(ops))
     closed: dict[str, int] = {}  # … and an operator before that which gave it its value
@@ -137,9 +140,11 @@ def _two_values(ops: Ops, name: str, first: int, writer: int, last: int) -> str:
     return f"{what}\n  overwritten at {ops[writer].source_line}\n  repair: {repair(ops[writer])}"
 
 
-def _written_before(op: Operator, name: str, writer: Operator) -> str:
-    what = f"{op.type} reads {name!r}, which {writer.type} writes in a block: no gradient follows it there."
-    where = f"read at {op.source_line}\n  written at {writer.source_line}"
+def _written_before(reader: Operator | None, name: str, writer: Operator) -> str:
+    reads, where = "the target is", f"written at {writer.source_line}"
+    if reader is not None:
+        reads, where = f"{reader.type} reads", f"read at {reader.source_line}\n  {where}"
+    what = f"{reads} {name!r}, which {writer.type} writes in a block: no gradient follows it there."
     return f"{what}\n  {where}\n  repair: {repair(writer)}"
 
 
