@@ -860,3 +860,22 @@ def test_a_sum_of_gradients_has_the_line_of_the_last_that_was_written():
     (total,) = [op for op in prog.global_block().ops if op.type == "sum"]
     assert total.outputs["out"] == ["w@GRAD"]
     assert "# THE FIRST USER" in total.source_line
+
+
+@pytest.mark.parametrize(("open_seed", "fed"), [(1, 4), (3, 1), (-1, 1), (-1, 4), (4, 4)])
+def test_a_seed_has_the_sizes_of_its_target_when_it_runs(open_seed, fed):
+    program = static.Program()
+    with static.program_guard(program):
+        x, seed = static.data("x", [-1]), static.data("seed", [open_seed])
+        y = x * static.parameter("w", [2.0])
+        gradients = static.gradients([y], [x], [seed])
+    feeds = {"x": np.ones(fed), "seed": np.arange(float(4 if open_seed < 0 else open_seed))}
+    for run in (
+        lambda: static.Executor().run(program, feeds, gradients),
+        lambda: static.compile(program, fetch=gradients)(**feeds),
+    ):
+        if feeds["seed"].shape == (fed,):
+            np.testing.assert_array_equal(run(), [feeds["seed"] * 2.0])
+        else:
+            with pytest.raises(ProgramError, match="cannot reshape array of size"):
+                run()

@@ -134,7 +134,10 @@ def _seed_op(job: "BackwardJob", target: Variable, seed: Any) -> Operator:
         if not fits(var.shape, target.shape):
             what = f"the seed {var!r} must have the shape of its target {target!r}"
             raise wrong(what, f"a seed of shape {list(target.shape)}")
-        seed_op = Operator("assign", {"x": [var.name]}, out, {}, "loss")
+        given, kind = {"x": [var.name]}, "assign"
+        if -1 in (*var.shape, *target.shape):  # sizes are compared when it runs
+            given["shape_like"], kind = [target.name], "reshape"
+        seed_op = Operator(kind, given, out, {}, "loss")
     elif -1 in target.shape:
         seed_op = Operator("fill_ones_like", {"x": [target.name]}, out, {}, "loss")
     else:
