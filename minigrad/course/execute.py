@@ -49,16 +49,20 @@ class Ran:
     failure: Failure | None
 
 
-def side_by_side(run: Callable[[Any], Coroutine[Any, Any, Any]], items: Sequence[Any]) -> list[Any]:
-    """What ``run`` makes of each notebook, `KERNELS` at a time, beside a bar that moves on."""
+def side_by_side(
+    each: Callable[[Any], Coroutine[Any, Any, Any]], items: Sequence[Any]
+) -> list[Any]:
+    """What ``each`` makes of every notebook, `KERNELS` at a time, beside a bar that moves on."""
     need("nbclient", "running notebooks")
+    with contextlib.suppress(ImportError):  # lists its fonts: in a kernel that prints a message
+        import matplotlib.font_manager  # noqa: F401
     from tqdm.asyncio import tqdm
 
     slots = asyncio.Semaphore(KERNELS)
 
     async def one(item: Any) -> Any:
         async with slots:
-            return await run(item)
+            return await each(item)
 
     every = tqdm.gather(*map(one, items), unit="notebook", disable=None, leave=False)
     return list(asyncio.run(every))
@@ -69,9 +73,7 @@ def run_all(runs: Sequence[tuple[Notebook, Path]], *, go_on: bool = False) -> li
 
     ``go_on`` runs the cells after one that failed too.
     """
-    with contextlib.suppress(ImportError):  # lists its fonts: in a kernel that prints a message
-        import matplotlib.font_manager  # noqa: F401
-    return side_by_side(lambda run: _run(*run, go_on=go_on), runs)
+    return side_by_side(lambda item: run(*item, go_on=go_on), runs)
 
 
 def verdicts(notebook: Notebook) -> dict[str, str]:
@@ -85,7 +87,8 @@ def verdicts(notebook: Notebook) -> dict[str, str]:
     return {match[2]: match[0] for text in texts for match in _VERDICT.finditer(text)}
 
 
-async def _run(notebook: Notebook, root: Path, *, go_on: bool, tries: int = 3) -> Ran:
+async def run(notebook: Notebook, root: Path, *, go_on: bool, tries: int = 3) -> Ran:
+    """Execute one notebook; what stops it is part of what it gives."""
     nbformat = load_nbformat()
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
@@ -146,7 +149,7 @@ async def _run(notebook: Notebook, root: Path, *, go_on: bool, tries: int = 3) -
         if reached or tries == 1:
             raise
         atexit.unregister(client._cleanup_kernel)  # what nbclient does only for one that ran
-        return await _run(notebook, root, go_on=go_on, tries=tries - 1)
+        return await run(notebook, root, go_on=go_on, tries=tries - 1)
     executed: Notebook = json.loads(json.dumps(node))  # without the classes of nbformat
     return Ran(_cleaned(executed, root), stopped or _failure(executed))
 

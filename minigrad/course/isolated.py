@@ -8,6 +8,7 @@ what they execute has the rights of whoever starts it.
 """
 
 import asyncio
+import compileall
 import contextlib
 import ctypes
 import json
@@ -20,6 +21,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from py_compile import PycInvalidationMode
 from typing import Any
 
 from . import execute
@@ -48,7 +50,7 @@ def run_all(
 
     Watched are the package, the steps of the course and what was handed in.
     """
-    copy = {place: path.read_bytes() for path, place in sources(course).items()}
+    copy = _copy(course)
     watched = _watched(course)
     before = {path: _content(path) for path in (p.resolve() for p in [*watched, *handed_in])}
     outcomes = execute.side_by_side(lambda notebook: _run(notebook, copy), notebooks)
@@ -99,6 +101,18 @@ def sources(course: Course) -> dict[Path, Path]:
     for path in sorted(course.steps.glob("*.py")):
         places[path] = Path("steps", path.name)
     return places
+
+
+def _copy(course: Course) -> dict[Path, bytes]:
+    """The contents of the package and the steps by their places, compiled once for all notebooks."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for path, place in sources(course).items():
+            (folder / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, folder / place)
+        compileall.compile_dir(name, quiet=2, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        return {path.relative_to(folder): path.read_bytes() for path in files}
 
 
 def _content(path: Path) -> bytes | None:
@@ -204,7 +218,7 @@ def _execute(folder: Path, seconds: float) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     execute.SECONDS = seconds
     given = json.loads((folder / "notebook.json").read_text(encoding="utf-8"))
-    [ran] = execute.run_all([(given, folder)], go_on=True)
+    ran = asyncio.run(execute.run(given, folder, go_on=True))
     failure = ran.failure and str(ran.failure)[:1000]
     said = {"verdicts": execute.verdicts(ran.notebook), "failure": failure}
     (folder / _RESULT).write_text(json.dumps(said), encoding="utf-8")
