@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,14 +24,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 _TEXT = re.compile(r""" "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' """, re.VERBOSE)
 
 
-@pytest.fixture(autouse=True)
-def quotes_without_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="session")
+def quotes_without_texts() -> Iterator[None]:
     """Errors quote the user's line, and in a test that line may hold the very words the error is to say.
 
     Here they quote it without the texts in it, so that no error is right by quoting.
     """
     shorter = lambda *place: _TEXT.sub('"…"', linecache.getline(*place))
-    monkeypatch.setattr("minigrad.errors.linecache", SimpleNamespace(getline=shorter))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("minigrad.errors.linecache", SimpleNamespace(getline=shorter))
+        yield
 
 
 @pytest.fixture
