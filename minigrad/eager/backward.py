@@ -34,8 +34,8 @@ if hasattr(os, "register_at_fork"):  # a child inherits no walk of another threa
     os.register_at_fork(
         before=_walking.acquire, after_in_parent=_walking.release, after_in_child=_walking.release
     )
-#: where the last backward started: a weak reference to the node, which of its outputs, the seed
-last_start: tuple[Any, int, Any] = (None, 0, None)
+#: where the last backward started: weak references to nodes, None for a leaf; which output of each; the seeds
+last_starts: list[tuple[Any, int, Any]] = []
 by_seq = attrgetter("seq")
 Roots = list[tuple[Any, Any]]  #: edges, each with what arrives there
 REMEMBERED_NODES = 256  #: `mg.why` can look back at graphs up to this size
@@ -107,7 +107,7 @@ def _walk(
     roots: Roots, inputs: Listed | None, retain: bool | None, create: bool, write: bool
 ) -> Listed:
     """Run backward from edges with their seeds, to all leaves or to some inputs; returns the gradients of these."""
-    global last_start
+    global last_starts
     if inputs == []:
         advice = (
             "the Tensors whose gradients are asked for; backward without inputs reaches every leaf"
@@ -117,9 +117,11 @@ def _walk(
     places = [place_of(target_edge(t)) for t in inputs or ()]
     with _walking:
         order, ends, hooked = discovered(roots)
-        edge, seed = roots[-1]
-        node, index = place_of(edge)
-        last_start = None if node.__class__ is AccumulateGrad else ref(node), index, seed
+        last_starts = []
+        for edge, seed in roots:
+            node, index = place_of(edge)
+            at = None if node.__class__ is AccumulateGrad else ref(node)
+            last_starts.append((at, index, seed))
         if not (hooked or create or places or MODE.get().anomaly):
             _run(order, ends, roots, retain)
             return []

@@ -150,14 +150,14 @@ class Node:
         """The name PyTorch would print: ``MulBackward0``."""
         return type(self).__name__
 
-    def remembered(self, constants: Any = ()) -> dict[str, Any]:
+    def remembered(self, constants: Any = (), roots: Any = ()) -> dict[str, Any]:
         """What is known of the forward pass, and of the last backward if it began here.
 
-        ``constants``: (node, input) → a number that nobody saved.
+        ``constants``: (node, input) → a number that nobody saved; ``roots``: the nodes to look back from, if several.
         """
         from ..explain.rerun import remembered
 
-        return remembered(self, dict(constants))
+        return remembered(roots or [self], dict(constants))
 
     def where(self) -> str:
         """The user's line that made this node."""

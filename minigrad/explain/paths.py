@@ -18,6 +18,7 @@ import numpy as np
 
 from ..errors import read_tables
 from ..primitives.arguments import Names
+from ..viz.adapters.of_grad_fn import walk_order
 from ..viz.graph.format import unwrap
 
 TABLES = read_tables(Path(__file__).with_name("reasons.ini"))
@@ -47,7 +48,7 @@ class Explanation(Shown):
     paths: Paths = field(default_factory=list)
     reason: str = ""
     repair: str = ""
-    start: Any = field(default=None, compare=False)  # the node backward began at: what `draw` draws
+    roots: Any = field(default=(), compare=False)  # the nodes backward began at: what `draw` draws
     leaf: Any = field(default=None, compare=False)
     kind: str = PATH  # or `USE`, with one path to each
     gradient: str = ""  # its name, where operators make it: ``paths`` name them, without values
@@ -131,7 +132,7 @@ SHRUNK = 1e-7  #: one that shrinks below this part of the largest vanishes
 _SINGLE = 1e-3  #: what a single node may take away without being the one to blame
 _NEAR = 1e-3  #: how near two gradients of float32 must be to be the same
 
-Start = tuple[Any, int, Any]  #: a node, which of its outputs, a seed
+Start = Mapping[tuple[Any, int], Any]  #: (node, which of its outputs) → the seed that arrives there
 Came = list[tuple[Any, int, Any]]  #: by which slot of which node a gradient came
 Trail = tuple[tuple[Any, int], ...]  # the nodes and the slot by which each was left
 
@@ -155,30 +156,31 @@ def traced(
     output: tuple[str, Any] | None = None,
     flown: Any = None,
 ) -> Explanation:
-    """The paths from the ``start`` (a node, which of its outputs, a seed) to a place, and what is wrong with their sum.
+    """The paths from the ``start`` to a place, and what is wrong with their sum.
 
     ``output``: the name and the value it starts from; ``flown``: what `flows` gave, where it ran already, for many
     places.  Without ``total``: a rule on the way gave None.
     """
-    root, index, seed = start
     before = ("", "") if output is None else forward_trouble(*output, nodes)
-    if place == (root, index):
-        told = Explanation(name, seed, [(("the output itself",), as_array(seed))])
-        return told.remark(*before)
+    own = [start[place]] if place in start else []
     counts = count_paths(nodes, place)
     steps, came = flown or flows(start, nodes, {place})
     parts = [p for p in came if p[0].next_functions[p[1]] == place]
-    if not parts:
+    gave = own + [g for *_, g in parts]
+    if not gave:
         return Explanation(name)
-    total = sum((g for *_, g in parts[1:]), parts[0][2])
+    total = sum(gave[1:], gave[0])
     told = Explanation(name, total)
-    told.remark(*(before if before[0] else trouble(steps, counts, place, total)))
-    if counts[root] <= MOST_PATHS and counts[root] * len(nodes) <= MOST_PULLS:
+    told.remark(*(before if before[0] or not parts else trouble(steps, counts, place, total)))
+    paths = [(("the output itself",), as_array(g)) for g in own]
+    roots = [node for node, _ in start]
+    count = sum(counts[root] for root in roots)
+    if count <= MOST_PATHS and count * len(nodes) <= MOST_PULLS:
         shares = followed(start, place, counts)
-        told.paths = list(zip(labels([*shares]), shares.values(), strict=True))
+        told.paths = [*paths, *zip(labels([*shares]), shares.values(), strict=True)]
     else:
-        told.paths = [(way(root, n, k), as_array(g)) for n, k, g in parts[:MOST_PATHS]]
-        told.kind, told.count = USE, len(parts)
+        told.paths = paths + [(way(roots, n, k), as_array(g)) for n, k, g in parts[:MOST_PATHS]]
+        told.kind, told.count = USE, len(gave)
     return told
 
 
@@ -202,7 +204,10 @@ def count_paths(nodes: list[Any], place: Any) -> dict[Any, int]:
 def followed(start: Start, place: Any, counts: dict[Any, int]) -> dict[Trail, Any]:
     """What each path from a start to the place brings; newest nodes first."""
     done: dict[Trail, Any] = {}
-    waiting: list[tuple[Any, int, Any, Trail]] = [(*start, ())]
+    waiting: list[tuple[Any, int, Any, Trail]] = [
+        (*at, seed, ()) for at, seed in start.items() if counts.get(at[0])
+    ]
+    waiting.sort(key=lambda step: step[0].seq)
     with np.errstate(all="ignore"):  # what is wrong is told, not warned of
         while waiting:
             node, index, g, trail = waiting.pop()
@@ -227,8 +232,9 @@ def walked(
 
     At ``ends`` nothing goes on.
     """
-    root, index, seed = start
-    arrived: dict[Any, dict[int, Any]] = {root: {index: seed}}
+    arrived: dict[Any, dict[int, Any]] = {}
+    for (root, index), seed in start.items():
+        arrived.setdefault(root, {})[index] = seed
     for node in nodes:
         held = arrived.pop(node, None)
         if held is None or not node.next_functions:
@@ -272,23 +278,26 @@ def labels(trails: list[Trail]) -> list[Names]:
     return plain if len({*plain}) == len(plain) else full
 
 
-def uses(root: Any, nodes: Iterable[Any], place: Any) -> Paths:
+def uses(roots: list[Any], nodes: Iterable[Any], place: Any) -> Paths:
     """The ends of the paths to a place, without what they give."""
     return [
-        (way(root, n, k), None)
+        (way(roots, n, k), None)
         for n in nodes
         for k, to in enumerate(n.next_functions)
         if to == place
     ]
 
 
-def way(root: Any, node: Any, slot: int) -> Names:
-    """The ends of the paths that come by a slot of a node."""
+def way(roots: list[Any], node: Any, slot: int) -> Names:
+    """The ends of the paths that come by a slot of a node; where several lead there, from the first root."""
     last = f"{node.name()}[{slot}]"
-    if node is root:
+    if node in roots:
         return (last,)
-    near = any(to is node for to, _ in root.next_functions)
-    return (root.name(), last) if near else (root.name(), "…", last)
+    for root in roots:
+        if any(to is node for to, _ in root.next_functions):
+            return (root.name(), last)
+    root = next(root for root in roots if node in walk_order([root]))
+    return (root.name(), "…", last)
 
 
 # -- where it goes wrong ------------------------------------------------------------------

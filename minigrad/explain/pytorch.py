@@ -114,7 +114,7 @@ class TorchGraph:
     def start(self) -> Start:
         """Where backward begins, and with what."""
         seed = sys.modules["torch"].ones_like(self.output.detach())
-        return self.root, self.output.output_nr, seed
+        return {(self.root, self.output.output_nr): seed}
 
     @functools.cached_property
     def flown(self) -> Any:
@@ -351,7 +351,7 @@ class Case:
             told.reason, told.repair = missing.reason, told.repair or missing.repair
             return told
         if told.total is None:
-            told = Explanation(name, grad, uses(graph.root, graph.all, place), kind=USE)
+            told = Explanation(name, grad, uses([graph.root], graph.all, place), kind=USE)
             told.remark(*self._suspects(grad, graph, place))
         else:
             told.remark(*difference(grad, told.total, self._hook(x, name, graph)))

@@ -1,6 +1,6 @@
 """Backward once more, on remembered values: what every node gave."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,9 +18,13 @@ MOST_ELEMENTS = 100_000  #: of larger arrays nothing is computed again
 
 
 def last_start() -> Start:
-    """Where the last backward began: the node, None if it is gone; which output; the seed."""
-    ref, index, seed = backward.last_start
-    return None if ref is None else ref(), index, getattr(seed, "_data", seed)
+    """Where the last backward began, leaves left out; empty if one of the nodes is gone."""
+    start: dict[Any, Any] = {}
+    for ref, index, seed in backward.last_starts:
+        if ref is not None:
+            seed, place = getattr(seed, "_data", seed), (ref(), index)
+            start[place] = start[place] + seed if place in start else seed
+    return {} if any(node is None for node, _ in start) else start
 
 
 @contextmanager
@@ -56,11 +60,11 @@ def _knows(node: Node, replay: bool) -> bool:
 Constants = Mapping[tuple[Node, str], Any]
 
 
-def forward_values(root: Node, constants: Constants) -> dict[tuple[Node, int], Any]:
+def forward_values(nodes: Sequence[Node], constants: Constants) -> dict[tuple[Node, int], Any]:
     """(node, output) → what the operation gave, as far as that is known: a rule keeps it, or it is
     computed again from leaves that nobody changed, kept values and ``constants``.
     """
-    kept = {n: _kept(n) for n in reversed(walk_order([root])) if n.primitive is not None}
+    kept = {n: _kept(n) for n in reversed(nodes) if n.primitive is not None}
     values: dict[Any, Any] = {}
     for node, known in kept.items():
         p = node.primitive
@@ -109,27 +113,27 @@ def _again(node: Any, known: Mapping[str, Any]) -> Any:
         return None
 
 
-def remembered(root: Node, constants: Constants) -> dict[str, Any]:
+def remembered(roots: Collection[Node], constants: Constants) -> dict[str, Any]:
     """What is known of a graph: ``values`` (node, output) → array of the forward pass; of the last
-    backward ``seed``, ``gradients`` (node, slot) → array, and ``saved`` of a node.
+    backward ``seeds`` by place, ``gradients`` (node, slot) → array, and ``saved`` of a node.
 
     Of a backward that began elsewhere nothing is known.  A node whose saved values are large or
     forgotten, or whose gradients a hook may have changed, does not run again: what it gave is not
     told, nor what comes after.
     No function of the user's runs: what it gave last is given again.
     """
-    values = forward_values(root, constants)
+    nodes = walk_order(roots)
+    values = forward_values(nodes, constants)
     start = last_start()
-    if start[0] is not root:
+    if not start or not {node for node, _ in start} <= {*roots}:
         return {"values": values}
-    nodes = walk_order([root])
     unknown = {*walk_order(n for n in nodes if not _remembers(n))}
     known = [n for n in nodes if n not in unknown]
     saved = {n: _kept(n) for n in known}
     with remembered_values(known, replay=True):
         steps = walked(start, known)  # in this order
         gradients = {(n, k): np.array(g) for n, _, gave in steps for k, _, g in gave}
-    told = {"seed": start[2], "gradients": gradients, "saved": saved, "pull": pulled}
+    told = {"seeds": start, "gradients": gradients, "saved": saved, "pull": pulled}
     return {**told, "values": values}
 
 

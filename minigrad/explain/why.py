@@ -76,33 +76,35 @@ def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
     if x._node is None:
         return Explanation(name, reason=no_graph_reason(x))
     if output is None:
-        root, index, seed = last_start()
+        start = last_start()
     elif output._node is None:
         return because(name, "output_without_graph", reason=no_graph_reason(output))
     else:
-        (root, index), seed = place_of(output._node), np.ones(output.shape, output.dtype)
-    if root is None and x.grad is not None:
+        start = {place_of(output._node): np.ones(output.shape, output.dtype)}
+    if not start and x.grad is not None:
         return Explanation(name, x.grad).remark(f"({because(name, 'gone').reason})")
-    if root is None:
-        return because(name, "gone" if backward.last_start[0] is not None else "no_backward")
-    nodes, place = walk_order([root]), place_of(x._node)
-    if place[0] not in nodes or (place[0] is root and place[1] != index):
-        return because(name, "not_on_a_path", node=root.name())
+    if not start:
+        known = any(ref is not None for ref, *_ in backward.last_starts)
+        return because(name, "gone" if known else "no_backward")
+    roots = [node for node, _ in start]
+    outputs, nodes, place = ", ".join(n.name() for n in roots), walk_order(roots), place_of(x._node)
+    if place not in start and not any(place in n.next_functions for n in nodes):
+        return because(name, "not_on_a_path", node=outputs)
     with remembered_values(nodes) as complete:
         if complete:
             end = None if output is None else (output.name or "the output", output)
-            told = traced(name, (root, index, seed), nodes, place, end)
+            told = traced(name, start, nodes, place, end)
     if not complete:
         unknown = _unknown(name, nodes)
-        told = Explanation(name, x.grad, uses(root, nodes, place), start=root, leaf=x, kind=USE)
+        told = Explanation(name, x.grad, uses(roots, nodes, place), roots=roots, leaf=x, kind=USE)
         if x.grad is None and unknown.repair:
             return unknown
         if x.grad is None:
             told = because(name, "not_kept" if x.is_leaf else "no_leaf")
         return told.remark(f"({unknown.reason})")
     if told.total is None:
-        return because(name, "gave_none", node=root.name())
-    told.start, told.leaf = root, x
+        return because(name, "gave_none", node=outputs)
+    told.roots, told.leaf = roots, x
     told.total = wrap(np.asarray(told.total))
     if x.grad is not None:
         hook = "of yours" * any(n.hooks is not None for n in nodes)

@@ -256,7 +256,7 @@ def test_the_node_where_backward_began_remembers_what_passed_there():
     assert y.grad_fn.remembered().keys() == {"values"}
     y.backward()
     found = y.grad_fn.remembered()
-    assert found.keys() >= {"gradients", "saved", "seed", "values"}
+    assert found.keys() >= {"gradients", "saved", "seeds", "values"}
     assert sorted(g.item() for g in found["gradients"].values()) == [1.0, 3.0, 3.0]
 
 

@@ -26,7 +26,7 @@ def test_what_went_through_every_edge_is_told_in_the_order_of_the_walk():
     found = told(y)
     grad = 10.0 * np.exp(6.0)
     assert shown(found) == [("ExpBackward0", 0, [grad]), ("MulBackward0", 0, [2.0 * grad])]
-    assert found["seed"].tolist() == [10.0]
+    assert [seed.tolist() for seed in found["seeds"].values()] == [[10.0]]
     saved = {
         n.name(): {k: np.asarray(v).tolist() for k, v in s.items()}
         for n, s in found["saved"].items()

@@ -562,3 +562,23 @@ def test_a_repair_is_that_of_what_went_wrong(values, function, repair):
         told = mg.why(x, function(x).sum())
     assert told.repair.startswith(repair)
     assert bool(told.repair) == bool(repair)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_backward_from_several_outputs_is_explained_as_a_whole(seed):
+    rng = np.random.default_rng(seed)
+    values = [mg.tensor(rng.normal(), requires_grad=True) for _ in range(3)]
+    for _ in range(rng.integers(2, 9)):
+        a, b = (values[k] for k in rng.integers(len(values), size=2))
+        values.append([a * b, a + b, mg.sin(a) - b][rng.integers(3)])
+        values[-1].retain_grad()
+    outputs = [values[k] for k in rng.integers(3, len(values), size=3)]
+    mg.backward(outputs, rng.normal(size=3).tolist(), retain_graph=bool(rng.integers(2)))
+    for value in values:
+        told = mg.why(value)
+        if value.grad is None:
+            assert told.reason, told
+        else:
+            np.testing.assert_allclose(told.total.numpy(), value.grad.numpy(), rtol=1e-12)
+            parts = [float(np.asarray(gave)) for _, gave in told.paths]
+            assert told.count or np.isclose(sum(parts), value.grad.item(), rtol=1e-12), told

@@ -134,3 +134,15 @@ def test_a_formula_names_nothing_that_its_primitive_does_not_know():
                 n.id for n in ast.walk(expression) if isinstance(n, ast.Name) and id(n) not in calls
             }
             assert names <= {*p.inputs, *p.outputs, *p.attrs, *more}, (p.type, slot)
+
+
+def test_numbers_are_those_of_all_outputs_that_backward_began_at():
+    x = mg.tensor(2.0, requires_grad=True, name="x")
+    a = x * 3.0
+    b, c = a + x, a * 2.0
+    mg.backward([b, c])
+    drawn = mg.draw([b, c], values="grad").graph
+    numbers = {n.name: n.lines[0] for n in drawn.nodes.values() if n.kind in ("gradient", "seed")}
+    assert numbers == {"b.grad": "1 (seed)", "c.grad": "1 (seed)", "a.grad": "3"}
+    alone = mg.draw(c, values="grad").graph  # of a what c brings is no gradient that was
+    assert {n.lines for n in alone.nodes.values() if n.name == "a.grad"} == {("—",)}

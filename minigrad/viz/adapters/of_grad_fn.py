@@ -47,7 +47,7 @@ def of_grad_fn(roots: list[Any], names: Names, values: bool | str = True) -> Gra
 
 def of_explanation(told: Any, names: Names) -> Graph:
     """The graph behind an explanation of `why`, everything off its paths in grey."""
-    graph = of_grad_fn([told.start], names)
+    graph = of_grad_fn(told.roots, names)
     leaves = [n.data for n in graph if n.data.get("leaf") is told.leaf]
     known = [data["paths"] for data in leaves if "paths" in data]
     if not known:
@@ -92,7 +92,6 @@ class Step:
         self.inputs: dict[str, Place] = {}
         self.results: dict[int, Place] = {}
         self.slots: dict[int, Slot] = {}
-        self.seed: Any = None
 
     @property
     def saved(self) -> Mapping[str, Any]:
@@ -121,6 +120,7 @@ class Drawing:
         self.leaves: dict[int, Place] = {}  # by id of the tensor
         self.constants: dict[int, Place] = {}
         self.values: dict[Key, Any] = {}  # (fn, output) → what it gave, if that is known
+        self.seeds: dict[Key, Any] = {}  # (fn, output) → what backward started with
         self.gave: dict[Key, Any] = {}  # (fn, slot) → what it gave in backward
         self.pull: Callable[..., Any] | None = None
         starts = [*zip(fns, things, strict=True)]
@@ -174,14 +174,13 @@ class Drawing:
                 number = literal(text)
                 if number is not None:
                     numbers[fn, slot] = number
-        for step, _ in self.roots:
-            known = step.fn.remembered(numbers) if hasattr(step.fn, "remembered") else {}
-            step.seed = known.get("seed")
-            self.gave |= known.get("gradients", {})
-            self.values |= known.get("values", {})
-            self.pull = known.get("pull")
-            for fn, kept in known.get("saved", {}).items():
-                self.steps[fn].remembered = kept
+        roots = [step.fn for step, _ in self.roots if hasattr(step.fn, "remembered")]
+        known = roots[0].remembered(numbers, roots) if roots else {}
+        self.seeds = known.get("seeds", {})
+        self.gave, self.values = known.get("gradients", {}), known.get("values", {})
+        self.pull = known.get("pull")
+        for fn, kept in known.get("saved", {}).items():
+            self.steps[fn].remembered = kept
 
     def _draw(self) -> None:
         order = [*self.steps.values()]
@@ -289,9 +288,10 @@ class Drawing:
 
     def _seed(self, step: Step, number: int) -> None:
         """The gradient that backward starts with."""
-        inside = {"lines": ("seed",)} if step.seed is None else value(step.seed, seed=True)
+        seed = self.seeds.get((step.fn, number))
+        inside = {"lines": ("seed",)} if seed is None else value(seed, seed=True)
         inside |= {"tooltip": "the gradient that backward starts with"}
-        self.result(step, number).add_gradient(self.graph, "seed", inside, (), step.seed)
+        self.result(step, number).add_gradient(self.graph, "seed", inside, (), seed)
 
     def _gradients_of(self, step: Step) -> None:
         """The gradients of the tensors that a step made: those that are kept, or every one; and the
@@ -313,7 +313,8 @@ class Drawing:
         forgotten.
         """
         gave = [self.gave.get(reader) for reader in step.readers.get(number, ())]
-        return gave if step.seed is None else [step.seed, *gave]
+        seed = self.seeds.get((step.fn, number))
+        return gave if seed is None else [seed, *gave]
 
     def _accumulator(self, step: Step) -> None:
         variable = step.fn.variable

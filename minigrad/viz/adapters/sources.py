@@ -38,7 +38,7 @@ def graph_behind(x: Any, detail: str, values: bool | str, names: Names) -> Graph
         return of_net(thing, at)
     if all(kind_of(v) in ("tensor", "node") for v in several):
         return of_torch(several, names, values).graph
-    if getattr(x, "start", None) is not None and hasattr(x, "paths"):
+    if getattr(x, "roots", ()) and hasattr(x, "paths"):
         return of_explanation(x, names)
     if hasattr(several[0], "next_functions") or hasattr(several[0], "grad_fn"):
         return of_grad_fn(several, names, values)
