@@ -66,7 +66,7 @@ def exp_square_exp(gradient, Variable, Exp, Square):
         same("the list of backward calls", names, ["Exp", "Square", "Exp"])
         inputs = [float(function.input.data) for function, _ in called]
         a = np.exp(value)
-        close("the inputs of the functions walked back", inputs, [a * a, a, value])
+        close("the list of inputs of the functions walked back", inputs, [a * a, a, value])
 
 
 @checker("2c")

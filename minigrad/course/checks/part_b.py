@@ -238,6 +238,10 @@ def three_tanhs(ways, Variable, functions_behind):
             (y * 3).backward()  # so that gy is 3
             slope = 1 - np.tanh(value) ** 2
             close(f"three times the gradient of {name} at {value}", x.grad, 3 * slope)
+        x, z = Variable(np.array([0.5, 1.0])), Variable(np.array([-2.0, 0.3]))
+        (way(x) + way(z)).backward()  # both get the same array gy
+        slopes = 1 - np.tanh([x.data, z.data]) ** 2
+        close(f"the list of gradients of {name}(x) + {name}(z) for x, z", [x.grad, z.grad], slopes)
     boxes = (way(Variable(np.array(0.5))) for way in ways)
     one, two_exps, one_exp = ([type(f).__name__ for f in functions_behind(y)] for y in boxes)
     same("the number of functions of the first way", len(one), 1)

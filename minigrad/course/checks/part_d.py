@@ -88,11 +88,11 @@ def needed(needed):
     for kind, known, shortest, divides in rows("13b"):
         require(kind in needed, f"the entry for {kind}", "missing", "a string of slots")
         entry = needed[kind]
-        known_kind = isinstance(entry, str | list | tuple | set)
+        known_kind = isinstance(entry, str | list | tuple | set | frozenset)
         require(known_kind, f"the entry for {kind}", entry, "a string of slots")
         slots = entry.replace(",", " ").split() if isinstance(entry, str) else list(entry)
-        right = [set(each.split()) for each in shortest]
-        if set(slots) not in right:
+        right = [sorted(each.split()) for each in shortest]
+        if sorted(map(str, slots)) not in right:
             raise Wrong(f"{kind}: {why_not(kind, slots, known, right, divides)}")
 
 
@@ -100,13 +100,13 @@ def why_not(kind, slots, known, right, divides):
     """What is wrong with a list of forward slots."""
     unknown = [slot for slot in slots if slot not in known]
     if unknown:
-        return f"{kind} has no forward slot {unknown[0]!r}, only {', '.join(known)}"
+        return f"it has no forward slot {unknown[0]!r}, only {', '.join(known)}"
     listed = " and ".join(slot for slot in known if slot in slots) or "nothing"
     if quotient := divides.get(listed):
         return f"with {listed} you need {quotient}, which is 0 / 0 where both are 0"
-    if any(needs < set(slots) for needs in right):
+    if any(set(needs) <= set(slots) for needs in right):
         return f"{listed} will do, but a shorter list does, too"
-    return f"no rule of + - * / finds the slope from {listed}"
+    return f"no rule of + - * / finds every slope from {listed}"
 
 
 @checker("14e")
@@ -281,10 +281,11 @@ def steps_back(steps_back, RnnOp, NetOp, Operator, Scope, backward):
         scope = Scope(W=0.7, b=-0.1, h0=0.2, xs=np.array(xs))
         RnnOp(net, "xs", "h0", "hs", "hT").run(scope)
         steps, totals = list(scope["hs@SCOPES"]), {"W": np.zeros(()), "b": np.zeros(())}
-        given = list(steps)
-        answer = steps_back(backward(net), given, list(states_grad), last, totals)
+        given, outside = list(steps), [np.array(each) for each in (*states_grad, last)]
+        answer = steps_back(backward(net), given, outside[:-1], outside[-1], totals)
         order = [number for each in given for number, step in enumerate(steps) if each is step]
         same("the list of step scopes, by number, afterwards", order, list(range(len(steps))))
+        close("the list of gradients from outside, afterwards", outside, [*states_grad, last])
         three = isinstance(answer, tuple | list) and len(answer) == 3
         require(three, "what comes back", answer, "elements' gradients, state's gradient, totals")
         elements: list[float] = []

@@ -168,6 +168,21 @@ def in_quotes(y):
     return arrows_from(y, lambda tail, head, inward: f'"{tail}"->"{head}";')
 
 
+class TanhInTheClass(Tanh):
+    def forward(self, x):
+        TanhInTheClass.y = np.tanh(x)
+        return TanhInTheClass.y
+
+    def backward(self, gy):
+        return (1 - TanhInTheClass.y**2) * gy
+
+
+class TanhIntoGy(Tanh):
+    def backward(self, gy):
+        gy *= 1 - np.tanh(self.input.data) ** 2
+        return gy
+
+
 class TanhOfAReference(Tanh):
     def backward(self, gy):
         return gy * (1 - self.output.data**2)
@@ -190,6 +205,8 @@ WRONG = {
     "8b": [
         ((lambda x: TanhOfInput()(x), two, one), Variable, functions_behind),
         ((lambda x: TanhWithoutGy()(x), two, one), Variable, functions_behind),
+        ((lambda x: TanhInTheClass()(x), two, one), Variable, functions_behind),
+        ((lambda x: TanhIntoGy()(x), two, one), Variable, functions_behind),
         ((first, out_of_the_box, one), Variable, functions_behind),
         ((first, bare_numbers, one), Variable, functions_behind),
         ((first, exp_of_a_box, one), Variable, functions_behind),

@@ -113,7 +113,7 @@ NAMED = {
     ],
     "17b": [
         ((the_parameter_itself, Program), "the value of the variable is returned"),
-        ((without_the_list, Program), "the pairs of all parameters are asked for"),
+        ((without_the_list, Program), "c is looked up where it is not"),
         ((by_the_suffix, Program), "the gradient is guessed by its name"),
     ],
     "17c": [
