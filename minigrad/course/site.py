@@ -20,6 +20,7 @@ import shutil
 import string
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterable
@@ -155,7 +156,8 @@ def _from_npm(name: str, folder: Path) -> Path:
     command = ["npm", "pack", "--silent", f"--pack-destination={folder}", name]
     path = folder / _run(command, f"fetching {name}").split()[-1]
     _same(path, _NPM[name])
-    shutil.unpack_archive(path, folder, filter="data")
+    safe: Any = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # from 3.11.4 on
+    shutil.unpack_archive(path, folder, **safe)
     return folder / "package"
 
 

@@ -65,6 +65,17 @@ def test_a_folder_that_holds_anything_is_left_alone(tmp_path, capsys):
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
+def test_python_3_11_0_unpacks_what_comes_from_npm(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.delattr("tarfile.data_filter", raising=False)
+    monkeypatch.setattr(site.shutil, "unpack_archive", lambda path, folder: asked.append(path.name))
+    monkeypatch.setattr(site, "_run", lambda *_: "x-1.tgz\n")
+    monkeypatch.setattr(site, "_same", lambda *_: None)
+    monkeypatch.setitem(site._NPM, "x@1", "")
+    assert site._from_npm("x@1", tmp_path / "x") == tmp_path / "x" / "package"
+    assert asked == ["x-1.tgz"]
+
+
 def test_a_program_that_is_not_there_or_fails_is_one_sentence():
     with pytest.raises(CourseError, match="fetching x needs no-such-program; install it first"):
         site._run(["no-such-program"], "fetching x")
