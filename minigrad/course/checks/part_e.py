@@ -91,8 +91,8 @@ def without_zeros(without_zeros, half, everything, shared, append_backward):
     def said(network, **values):
         loss = network()
         append_backward(loss)
-        several = [[op] * (1 + (op.type == "fill_zeros_like")) for op in loss.block.ops]
-        loss.block.ops = sum(several, [])
+        ops, zeros = loss.block.ops, "fill_zeros_like"
+        loss.block.ops = [op for each in ops for op in [each] * (1 + (each.type == zeros))]
         return without_zeros(loss.block.program, values)
 
     for name, network in (("half()", half), ("everything()", everything)):
