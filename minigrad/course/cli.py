@@ -189,13 +189,13 @@ def _targets(course: Course, words: Sequence[str], kinds: Sequence[bool]) -> lis
     ]
 
 
-def _executed(targets: Sequence[Target], go_on: bool = False) -> list[tuple[Target, Ran]]:
-    """The notebooks as they stand, executed in the folder of their course."""
+def _executed(targets: Sequence[Target], go_on: bool = False) -> Iterable[tuple[Target, Ran]]:
+    """The notebooks as they stand, executed in the folder of their course; each as it comes."""
     for target in targets:
         if not target.path.exists():
             raise CourseError(f"{target.label} is missing: minigrad build {target.step.name}")
     runs = [(notebook.read(target.path), target.course.root) for target in targets]
-    return list(zip(targets, execute.run_all(runs, go_on=go_on), strict=True))
+    return zip(targets, execute.run_all(runs, go_on=go_on), strict=True)
 
 
 def _compare(target: Target, fresh: Notebook) -> int:
@@ -212,7 +212,7 @@ def _compare(target: Target, fresh: Notebook) -> int:
 def _show(line: str) -> None:
     """Print a line, on a terminal in the colour of the sign that it begins with."""
     plain = not sys.stdout.isatty() or "NO_COLOR" in os.environ
-    print(line if plain else coloured(line))
+    print(line if plain else coloured(line), flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,12 +51,12 @@ class Ran:
 
 def side_by_side(
     each: Callable[[Any], Coroutine[Any, Any, Any]], items: Sequence[Any]
-) -> list[Any]:
-    """What ``each`` makes of every notebook, `KERNELS` at a time, beside a bar that moves on."""
+) -> Iterator[Any]:
+    """What ``each`` makes of every notebook, `KERNELS` at a time, as it comes, beside a bar that moves on."""
     need("nbclient", "running notebooks")
     with contextlib.suppress(ImportError):  # lists its fonts: in a kernel that prints a message
         import matplotlib.font_manager  # noqa: F401
-    from tqdm.asyncio import tqdm
+    from tqdm import tqdm
 
     slots = asyncio.Semaphore(KERNELS)
 
@@ -64,12 +64,16 @@ def side_by_side(
         async with slots:
             return await each(item)
 
-    every = tqdm.gather(*map(one, items), unit="notebook", disable=None, leave=False)
-    return list(asyncio.run(every))
+    with asyncio.Runner() as runner:
+        tasks = [runner.get_loop().create_task(one(item)) for item in items]
+        for task in (bar := tqdm(tasks, unit="notebook", disable=None, leave=False)):
+            runner.run(asyncio.wait([task]))
+            bar.clear()  # the caller may print
+            yield task.result()
 
 
-def run_all(runs: Sequence[tuple[Notebook, Path]], *, go_on: bool = False) -> list[Ran]:
-    """Execute notebooks, each with ``notebooks/`` of its root as working folder.
+def run_all(runs: Sequence[tuple[Notebook, Path]], *, go_on: bool = False) -> Iterator[Ran]:
+    """Execute notebooks, each with ``notebooks/`` of its root as working folder; each as it comes.
 
     ``go_on`` runs the cells after one that failed too.
     """

@@ -53,7 +53,7 @@ def run_all(
     copy = _copy(course)
     watched = _watched(course)
     before = {path: _content(path) for path in (p.resolve() for p in [*watched, *handed_in])}
-    outcomes = execute.side_by_side(lambda notebook: _run(notebook, copy), notebooks)
+    outcomes = [*execute.side_by_side(lambda notebook: _run(notebook, copy), notebooks)]
     notes = []
     for path in sorted(_watched(course) - watched):
         if path.suffix == ".pyc":  # Python makes it anew

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import socket
@@ -281,6 +282,20 @@ def test_check_lists_each_exercise_of_my_notebooks(course, capsys):
     assert "○ 90a: your turn" in said
     assert "✓ 90b passed" in said
     assert "1 of 2 exercises pass" in said
+
+
+def test_each_notebook_is_told_when_it_has_run_not_when_all_have():
+    ended = []
+
+    async def run(number):
+        await asyncio.sleep(0.05)
+        ended.append(number)
+        return number
+
+    results = execute.side_by_side(run, range(9))
+    assert next(results) == 0
+    assert len(ended) <= 2 * execute.KERNELS
+    assert [*results] == [*range(1, 9)]
 
 
 def test_check_goes_on_after_a_cell_that_fails(course, capsys):
