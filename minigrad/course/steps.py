@@ -43,7 +43,8 @@ class CourseError(Exception):
 def need(module: str, purpose: str, extra: str = "course") -> None:
     """Raise CourseError, with advice, where a module is not installed."""
     if importlib.util.find_spec(module) is None:
-        raise CourseError(f"{purpose} needs {module}: pip install 'minigrad[{extra}]'")
+        more = f"uv run --extra {extra} …, or beside an installed minigrad pip install 'minigrad[{extra}]'"
+        raise CourseError(f"{purpose} needs {module}: {more}")
 
 
 def _near(path: Path) -> Path:

@@ -177,8 +177,8 @@ def test_a_missing_jupyterlab_is_said_with_the_repair(course, monkeypatch, capsy
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert main([]) == 2
     assert (
-        "opening the course needs jupyterlab: pip install 'minigrad[course]'"
-        in capsys.readouterr().err
+        "opening the course needs jupyterlab: uv run --extra course …, or beside an installed minigrad "
+        "pip install 'minigrad[course]'" in capsys.readouterr().err
     )
 
 
