@@ -140,25 +140,9 @@ class Picture:
         Raises `ValueError` for another ending, `FileNotFoundError` for a folder that is not there,
         `RuntimeError` when there is no layout engine for a drawn one.
         """
-        target = Path(path)
-        save = _SAVERS.get(target.suffix.lower())
-        if save is None:
-            endings = ", ".join(_SAVERS)
-            what = f"cannot save a picture as {target.name!r}: the ending must be one of {endings}"
-            raise ValueError(what)
-        content = save(self)
-        if content is None:
-            why = "the layout took too long or the graph is too large"
-            why = why if layout.available() else layout.ADVICE
-            raise RuntimeError(f"cannot draw {target.name!r}: {why}")
-        with replacing(target) as file:
-            file.write(content if isinstance(content, bytes) else content.encode())
-        return target
+        return saved(self, "picture", path, _SAVERS)
 
     def __repr__(self) -> str:
-        return self.text
-
-    def __str__(self) -> str:
         return self.text
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
@@ -185,7 +169,9 @@ class Picture:
         return drawings(self.view, self._svg_of)
 
 
-_SAVERS: dict[str, Callable[[Picture], str | bytes | None]] = {
+Savers = Mapping[str, Callable[[Any], str | bytes | None]]  # what a file holds, by its ending
+
+_SAVERS: Savers = {
     ".svg": lambda p: p.svg,
     ".png": lambda p: p.png,
     ".pdf": lambda p: layout.layout(p.dot, "pdf"),
@@ -193,6 +179,23 @@ _SAVERS: dict[str, Callable[[Picture], str | bytes | None]] = {
     ".html": lambda p: p._html,
     ".txt": lambda p: p.text + "\n",
 }
+
+
+def saved(shown: Any, kind: str, path: str | Path, savers: Savers) -> Path:
+    """Write a picture or a player to a file, as the ending of its name says."""
+    target = Path(path)
+    save = savers.get(target.suffix.lower())
+    if save is None:
+        known = ", ".join(savers)
+        raise ValueError(f"cannot save a {kind} as {target.name!r}; known endings: {known}")
+    content = save(shown)
+    if content is None:
+        why = "the layout took too long or the graph is too large"
+        why = why if layout.available() else layout.ADVICE
+        raise RuntimeError(f"cannot draw {target.name!r}: {why}")
+    with replacing(target) as file:
+        file.write(content if isinstance(content, bytes) else content.encode())
+    return target
 
 
 def draw(
@@ -244,18 +247,13 @@ def graph_of(x: Any, *, detail: str = "auto", names: Names | None = None) -> Gra
 
 def view_of_any(x: Any, detail: str, values: bool | str, names: Names, expand: str | None) -> View:
     """The graph of anything that `draw` takes, folded as ``detail`` says."""
-    with gc_paused():
-        whole = whole_of(x, detail, values, names)
-        return View(whole, detail, found_ops(whole, expand) if expand is not None else ())
-
-
-def whole_of(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
-    """The graph of anything that `draw` takes, with nothing folded."""
     from .adapters.sources import graph_behind
 
     _checked("detail", detail, ("auto", "full", "folded", "pruned"))
     _checked("values", values, (True, "grad"))
-    return graph_behind(x, detail, values, names)
+    with gc_paused():
+        whole = graph_behind(x, detail, values, names)
+        return View(whole, detail, found_ops(whole, expand) if expand is not None else ())
 
 
 def _checked(what: str, given: Any, known: tuple[Any, ...]) -> Any:

@@ -15,12 +15,11 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from ..atomic import replacing
 from .adapters.names import Names, caller_variables
 from .adapters.sources import held_by, parted, record_of, values_in
 from .graph.format import LONGEST_LINE, NOT_YET, WIDEST, format_value, shorten, visible, wrapped
 from .graph.graph import Graph, Links, Node, in_order, is_op, live_lines
-from .picture import Picture, view_of_any
+from .picture import Picture, saved, view_of_any
 from .render.html import frame, page
 from .render.words import ordered_ops
 
@@ -40,12 +39,7 @@ _VERBS: dict[Any, str] = {
 }
 
 
-def play(
-    x: Any,
-    *,
-    prediction: bool = False,
-    names: Values | None = None,
-) -> "Player":
+def play(x: Any, *, prediction: bool = False, names: Values | None = None) -> Player:
     """Step through whatever `draw` can draw.
 
     A program plays as it runs. A pair ``(program, scope)`` plays what
@@ -169,17 +163,16 @@ class Player:
         """What a learner can predict about an event: a value, else which operator it is."""
         for node, text in event.values.items():
             if not is_op(self.graph.nodes[node]) and text != NOT_YET:
-                name = visible(self.graph.nodes[node].name)
+                name = self.graph.nodes[node].name
                 return _asked(node, f"{name} = ?", text.removesuffix(" (seed)"))
         op = self.graph.nodes[event.nodes[0]] if event.nodes else None
         if op is None or event.kind in ("enter", "leave"):
             return None
         for line, _ in live_lines(op) if op.side == "backward" else ():
             rule, sign, result = line.rpartition(" = ")
-            if sign and "called" in op.data:
-                return _asked(op.id, f"What is {visible(rule)} now?", result)
             if sign:
-                return _asked(op.id, f"{visible(op.name)}: {visible(rule)} = ?", result)
+                what = f"What is {rule} now?" if "called" in op.data else f"{op.name}: {rule} = ?"
+                return _asked(op.id, what, result)
         # one for the operator itself shows no box before it is answered
         return _asked(op.id, "Which operator comes next?", op.name) | {"operator": op.name}
 
@@ -187,13 +180,7 @@ class Player:
         """Write one HTML file that plays on its own; `ValueError` for another ending,
         `FileNotFoundError` for a folder that is not there.
         """
-        target = Path(path)
-        if target.suffix.lower() not in (".html", ".htm"):
-            raise ValueError(f"cannot save a player as {target.name!r}: the ending must be .html")
-        page = self._page().encode()
-        with replacing(target) as file:
-            file.write(page)
-        return target
+        return saved(self, "player", path, {".html": Player._page, ".htm": Player._page})
 
     def __repr__(self) -> str:
         return self.text()
@@ -214,7 +201,7 @@ class Player:
 
 
 def _asked(node: str, what: str, answer: str) -> dict[str, str]:
-    return {"node": node, "what": what, "answer": answer}
+    return {"node": node, "what": visible(what), "answer": answer}
 
 
 def _beside(text: str, other: str) -> list[tuple[str, str]]:
@@ -246,10 +233,7 @@ class Event:
 
 
 def run_events(
-    graph: Graph,
-    scopes: Turns | None = None,
-    record: Any = None,
-    whole: Graph | None = None,
+    graph: Graph, scopes: Turns | None = None, record: Any = None, whole: Graph | None = None
 ) -> list[Event]:
     """What runs, in its order: forward ops, seed, backward ops; blocks are entered and left.
 
@@ -301,9 +285,8 @@ class Running:
         holders = {b: n for n in drawn for b in n.data.get("holds", ())}
         boxes = {m: n for n in self.graph for m in n.data.get("members", ())}
         inside: dict[int, list[Node]] = defaultdict(list)
-        for node in self.graph:
-            if "place" in node.data:
-                inside[node.data["place"][0]].append(node)
+        for node in drawn:
+            inside[node.data["place"][0]].append(node)
         turns: list[int | None] = []  # of the blocks that are entered, from the outermost
         box: tuple[Node, dict[str, Any]] | None = None  # that is running, and what it wrote
         for done in record.steps:
@@ -357,22 +340,12 @@ class Running:
         if values:
             texts = dict.fromkeys(texts, NOT_YET) | scoped(outs, values)
         kind = _VERBS.get((node.side, node.kind)) or _VERBS.get(node.kind, "forward")
-        return Event(
-            kind,
-            (node.id, *(n.id for n in outs)),
-            self.words(kind, node, outs, texts, iteration),
-            formula(node, self.now),
-            texts,
-            iteration,
-        )
+        said = self.words(kind, node, outs, texts, iteration)
+        nodes = (node.id, *(n.id for n in outs))
+        return Event(kind, nodes, said, formula(node, self.now), texts, iteration)
 
     def words(
-        self,
-        kind: str,
-        node: Node,
-        outs: list[Node],
-        texts: Texts,
-        iteration: int | None,
+        self, kind: str, node: Node, outs: list[Node], texts: Texts, iteration: int | None
     ) -> str:
         """One sentence for the text log and the screen reader."""
         if "called" in node.data:

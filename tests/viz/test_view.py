@@ -11,7 +11,7 @@ from minigrad.viz import draw
 from minigrad.viz.adapters.names import Names
 from minigrad.viz.fold import View, size_of
 from minigrad.viz.graph.graph import Graph, is_op
-from minigrad.viz.picture import whole_of
+from minigrad.viz.picture import view_of_any
 from minigrad.viz.render import layout
 from tests.viz import sample_programs as samples
 from tests.work import calls
@@ -42,7 +42,7 @@ def conds(times):
 
 
 def view_of(x, **names):
-    return View(whole_of(x, "auto", True, Names(names)))
+    return view_of_any(x, "auto", True, Names(names), None)
 
 
 def operations(graph):
