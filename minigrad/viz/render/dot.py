@@ -126,16 +126,13 @@ def estimated_width(graph: Graph) -> float:
 
 def _ladder(drawing: Any, ranks: list[list[str]]) -> None:
     """Ranks one below the other; an empty one leaves room for a title."""
-    for rank in filter(None, ranks):
+    filled = [(i, rank) for i, rank in enumerate(ranks) if rank]
+    for _, rank in filled:
         with drawing.subgraph(graph_attr={"rank": "same"}) as row:
             for node in rank:
                 row.node(node)
-    for above, below in pairwise(ranks):
-        if above and below:
-            drawing.edge(above[0], below[0], style="invis", weight="0")
-    for above, gap, below in zip(ranks, ranks[1:], ranks[2:], strict=False):
-        if not gap:
-            drawing.edge(above[0], below[0], style="invis", weight="0", minlen="2")
+    for (i, above), (j, below) in pairwise(filled):
+        drawing.edge(above[0], below[0], style="invis", weight="0", minlen=str(j - i))
 
 
 # Nodes ---------------------------------------------------------------
