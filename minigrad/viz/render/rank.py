@@ -24,9 +24,9 @@ def near_and_far(graph: Graph) -> tuple[list[Edge], list[Edge]]:
     return near, far
 
 
-def ranks(graph: Graph, late: bool = False) -> dict[str, int]:
-    """The rank of every node, that of its twin: the longest path to it; sources stand just before
-    their first reader. If ``late``, everything does.
+def ranks(graph: Graph) -> dict[str, int]:
+    """The rank of every node, that of its twin: the longest path to it, or just before its first
+    reader.
     """
     above, below = _neighbours(graph)
     leaders = {n.id: leader(graph, n.id) for n in graph}
@@ -35,7 +35,7 @@ def ranks(graph: Graph, late: bool = False) -> dict[str, int]:
     for name in order:
         at[name] = max((at[tail] + 1 for tail in above[name] if tail in at), default=0)
     for name in reversed(order):
-        if below[name] and (late or not above[name]):
+        if below[name]:
             at[name] = min(at[head] for head in below[name]) - 1
     return {name: at[group] for name, group in leaders.items()}
 
@@ -70,7 +70,7 @@ def layers(graph: Graph, widths: dict[str, float]) -> list[list[str]]:
     for node in graph:
         groups[leader(graph, node.id)].append(node)
     above, _ = _neighbours(graph)
-    at = ranks(graph, late=True)
+    at = ranks(graph)
     every: list[list[str]] = []
     for row in _rows(graph):
         names = dict.fromkeys(leader(graph, n.id) for n in row)
