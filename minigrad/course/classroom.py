@@ -6,6 +6,7 @@ from pathlib import Path
 
 from . import notebook, progress
 from .check import PASSED
+from .judge import one_line
 from .steps import CourseError, Step
 
 
@@ -98,15 +99,8 @@ def print_tests(folder: Path, learners: Iterable[str]) -> list[str]:
 
 
 def printable(text: str) -> str:
-    """Text on one line that does nothing to a terminal, cut where it is long.
-
-    >>> printable("\\x1b[2Janna\\n✓ 1a")
-    '�[2Janna ✓ 1a'
-    """
-    text = "".join(
-        c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text
-    )
-    return text if len(text) <= 600 else text[:599] + "…"
+    """What a learner's notebook says, on one line that does nothing to a terminal."""
+    return one_line(text, 600)
 
 
 def table(verdicts: Mapping[str, Mapping[str, str]], exercises: Sequence[str]) -> list[str]:

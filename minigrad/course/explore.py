@@ -38,12 +38,9 @@ class Explorer:
         shown = self.frame(**{name: control.value for name, control in self.controls.items()})
         return [_bundle(part) for part in (shown if isinstance(shown, list) else [shown])]
 
+    @cached_property
     def view(self) -> Any:
         """The widget: controls above, the picture below; made once."""
-        return self._view
-
-    @cached_property
-    def _view(self) -> Any:
         import ipywidgets
 
         canvas = ipywidgets.HTML(value=_html(self.first))
@@ -60,7 +57,7 @@ class Explorer:
         """The widget, and what is left without a kernel: the first picture, and all the words."""
         picture: Bundle = next((part for part in self.first if len(part) > 1), {})
         words = "\n".join(part.get("text/plain", "") for part in self.first)
-        live = self.view()._repr_mimebundle_()[WIDGET]
+        live = self.view._repr_mimebundle_()[WIDGET]
         return {**picture, "text/plain": words, WIDGET: live}
 
 
@@ -131,8 +128,7 @@ def _bundle(part: Any) -> Bundle:
     if isinstance(part, str):
         return {"text/plain": part}
     if not hasattr(part, "savefig"):
-        bundle = part._repr_mimebundle_()
-        return dict(bundle[0] if isinstance(bundle, tuple) else bundle)
+        return dict(part._repr_mimebundle_())
     words, pixels = part.get_label() or "a plot", io.BytesIO()
     part.savefig(pixels, format="png", dpi=110, transparent=True, metadata={"Software": None})
     png = base64.b64encode(pixels.getvalue()).decode("ascii")

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from ..viz.graph.format import shorten
+
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
-_LONGEST = 300
 #: What is wrong with a walk that calls itself.
 RECURSION = (
     "the walk {what} is a recursion: it opens a call per {per}, "
@@ -126,7 +127,10 @@ def shown(value: object) -> str:
     return one_line(text)
 
 
-def one_line(text: str) -> str:
-    """Text on one line, without addresses, cut where it is long."""
-    text = " ".join(_ADDRESS.sub("0x…", text).split())
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+def one_line(text: str, limit: int = 300) -> str:
+    """Text on one line that does nothing to a terminal, without addresses, cut where it is long.
+
+    >>> one_line("\\x1b[2Janna\\n✓ 1a")
+    '␛[2Janna ✓ 1a'
+    """
+    return shorten(" ".join(_ADDRESS.sub("0x…", text).split()), limit)

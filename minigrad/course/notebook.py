@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from ..atomic import replacing
+from ..viz.graph.format import shorten
 from .steps import CourseError
 
 Notebook = dict[str, Any]
-_SHOWN = 160
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -168,12 +168,6 @@ def _texts(element: ElementTree.Element) -> str:
 
 def _first(old: list[str], new: list[str]) -> str:
     """The first line that differs."""
-    before, now = next(pair for pair in zip_longest(old, new) if pair[0] != pair[1])
-    if before is None or now is None:
-        return f"now also {_short(now)!r}" if before is None else f"no longer {_short(before)!r}"
-    return f"{_short(before)!r}, now {_short(now)!r}"
-
-
-def _short(line: str) -> str:
-    text = plain_text(line)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    pairs = zip_longest(old, new, fillvalue="(nothing)")
+    before, now = next(pair for pair in pairs if pair[0] != pair[1])
+    return f"{shorten(plain_text(before), 160)!r}, now {shorten(plain_text(now), 160)!r}"

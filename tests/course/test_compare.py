@@ -63,7 +63,7 @@ def test_the_pixels_of_an_image_are_no_content():
         ),
         (changed("image/svg+xml", PICTURE.replace("Square", "Cube")), "node op n0: Cube"),
         (changed("image/svg+xml", PICTURE.replace("edge flow", "edge grad")), "edge grad n0->n1"),
-        (notebook(outputs=[]), "its outputs differ: no longer 'shows'"),
+        (notebook(outputs=[]), "its outputs differ: 'shows', now '(nothing)'"),
         (notebook(source="draw(x)"), "its source differs: 'draw(y)', now 'draw(x)'"),
         (notebook(metadata={"tags": ["a"]}), "its metadata differ"),
         (notebook(cell_type="raw"), "its kind differs: 'code', now 'raw'"),
@@ -92,7 +92,7 @@ def test_what_varies_is_compared_by_its_kinds():
     new["cells"][1]["outputs"][1]["text"] = "3.30\n"
     assert differences(old, new) == []
     del new["cells"][1]["outputs"][1]
-    assert differences(old, new) == ["cell 1: its outputs differ: no longer 'stream'"]
+    assert differences(old, new) == ["cell 1: its outputs differ: 'stream', now '(nothing)'"]
 
 
 def test_another_number_of_cells_is_said():

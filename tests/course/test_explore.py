@@ -22,7 +22,7 @@ def test_the_first_frame_travels_beside_the_widget():
 
 def test_a_moved_control_draws_the_frame_again():
     shown = explore(words, n=(1, 9, 3))
-    canvas = shown.view().children[-1]
+    canvas = shown.view.children[-1]
     shown.controls["n"].value = 5
     assert "5 squared is 25 &lt; 1005" in canvas.value
     assert "mg-explore" in canvas._dom_classes
@@ -30,7 +30,7 @@ def test_a_moved_control_draws_the_frame_again():
 
 def test_the_view_is_made_once():
     shown = explore(words, n=(1, 9))
-    assert shown.view() is shown.view()
+    assert shown.view is shown.view
 
 
 def test_a_picture_and_words_are_both_shown_and_the_picture_stays():
@@ -42,7 +42,7 @@ def test_a_picture_and_words_are_both_shown_and_the_picture_stays():
     bundle = shown._repr_mimebundle_()
     assert bundle["image/svg+xml"].startswith("<svg")
     assert bundle["text/plain"] == "a drawing\nn is 1"
-    canvas = shown.view().children[-1].value
+    canvas = shown.view.children[-1].value
     assert "<svg style=" in canvas
     assert "n is 1" in canvas
 
@@ -77,7 +77,7 @@ def test_short_forms_of_controls():
 def test_presses_collect_and_start_again():
     shown = explore(lambda pressed: "".join(pressed) or "nothing", pressed=presses("C", "B"))
     buttons = shown.controls["pressed"].children
-    canvas = shown.view().children[-1]
+    canvas = shown.view.children[-1]
     for button in (buttons[0], buttons[1], buttons[0]):
         button.click()
     assert "CBC" in canvas.value
