@@ -203,7 +203,8 @@ def table_of_steps(course: Course) -> str:
             lines.append(f"| **{PARTS[number]}** | | | | |")
         step = course.step(number)
         link = f"[{number}. {step.title}]({step.name}.ipynb)"
-        cells = [link, step.goal, step.time, step.needs, f"[solved](solved/{step.name}.ipynb)"]
+        facts = map(step.front, ("Goal", "Time", "Needs"))
+        cells = [link, *facts, f"[solved](solved/{step.name}.ipynb)"]
         texts = (cell.replace("|", "\\|").rstrip(".") for cell in cells)
         lines.append("| " + " | ".join(texts) + " |")
     return "\n".join(lines)

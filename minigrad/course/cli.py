@@ -151,8 +151,9 @@ def steps(options: argparse.Namespace) -> int:
     course = find_course()
     for number in course.paths:
         step = course.step(number)
-        facts = f"[{step.time or 'no time given'}; exercises {', '.join(step.exercises) or '-'}]"
-        print(f"{number:2}  {step.title}  {facts}\n    {step.goal}")
+        time, goal = step.front("Time") or "no time given", step.front("Goal")
+        exercises = ", ".join(step.exercises) or "-"
+        print(f"{number:2}  {step.title}  [{time}; exercises {exercises}]\n    {goal}")
     return 0
 
 

@@ -33,23 +33,19 @@ Asked = tuple[str, str, Sequence[str]]
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, what is right, and the choices, if there are any."""
+    """What is asked, what is right, and the choices by letter, if there are any."""
 
     text: str
     right: str
-    choices: tuple[str, ...] = ()
-
-    @property
-    def _lettered(self) -> dict[str, str]:
-        return dict(zip("abcdef", self.choices, strict=False))
+    choices: dict[str, str]
 
     def __str__(self) -> str:
-        return "\n".join([self.text, *(f"  {a}  {choice}" for a, choice in self._lettered.items())])
+        return "\n".join([self.text, *(f"  {a}  {choice}" for a, choice in self.choices.items())])
 
     def is_right(self, said: str) -> bool:
         """Whether this is the answer: a number, a choice, or its letter."""
         if self.choices:
-            return self._lettered.get(said.strip().lower(), said.strip()) == self.right
+            return self.choices.get(said.strip().lower(), said.strip()) == self.right
         try:
             return bool(np.isclose(float(said), float(self.right)))
         except ValueError:
@@ -350,14 +346,14 @@ def question(kind: str, seed: int) -> Question:
     """A question of a kind; another seed, another graph.
 
     >>> question("slope_of_a_chain", 0).choices
-    ()
+    {}
     """
     dice = Random(seed)
     text, right, others = KINDS[kind](dice)
     wrong = [each for each in dict.fromkeys(others) if each != right]
     choices = [right, *dice.sample(wrong, min(3, len(wrong)))] if others else []
     dice.shuffle(choices)
-    return Question(text, right, tuple(choices))
+    return Question(text, right, dict(zip("abcd", choices, strict=False)))
 
 
 def _fresh(kind: str) -> Question:

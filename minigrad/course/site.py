@@ -318,7 +318,7 @@ def _start_page(course: Course, docs: bool) -> str:
     """The first page: the steps and the capstone, and the way to the documentation."""
     lines = [
         f'<li><a href="lab/index.html?path={step.name}.ipynb">{_html(step.title)}</a> '
-        f"<span>{_html(step.goal)}</span></li>"
+        f"<span>{_html(step.front('Goal'))}</span></li>"
         for step in course.select()
         if step.name != "start"
     ]

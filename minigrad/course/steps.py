@@ -93,21 +93,6 @@ class Step:
         return match[1].strip() if match else self.name
 
     @property
-    def goal(self) -> str:
-        """The line ``**Goal.** …`` of the first cell."""
-        return self._front("Goal")
-
-    @property
-    def time(self) -> str:
-        """The line ``**Time.** …`` of the first cell."""
-        return self._front("Time")
-
-    @property
-    def needs(self) -> str:
-        """The line ``**Needs.** …`` of the first cell."""
-        return self._front("Needs")
-
-    @property
     def exercises(self) -> tuple[str, ...]:
         """Ids of the exercises, in order."""
         return tuple(cell.exercise for cell in self.cells if cell.exercise)
@@ -116,7 +101,8 @@ class Step:
     def _opening(self) -> str:
         return self.cells[0].source if self.cells else ""
 
-    def _front(self, key: str) -> str:
+    def front(self, key: str) -> str:
+        """What the first cell says about its ``"Goal"``: the line ``**Goal.** …``."""
         match = re.search(
             rf"^\*\*{key}\.?\*\*\.?[ ]*((?:.+\n?)+?)(?=\s*\Z|\n|\*\*\w+\.\*\*)", self._opening, re.M
         )

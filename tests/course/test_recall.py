@@ -25,17 +25,16 @@ def test_a_question_has_one_right_answer_and_no_two_choices_alike(kind):
         assert asked.is_right(asked.right)
         assert not asked.is_right("")
         assert not asked.is_right("none of them")
-        assert len(set(asked.choices)) == len(asked.choices) != 1
+        assert len({*asked.choices.values()}) == len(asked.choices) != 1
         if asked.choices:
-            letters = "abcdef"[: len(asked.choices)]
-            assert sum(asked.is_right(letter) for letter in letters) == 1
+            assert sum(asked.is_right(letter) for letter in asked.choices) == 1
 
 
 def test_every_step_has_a_kind_of_its_own_and_graphs_are_fresh():
     assert len(KINDS) == 20
     assert [len(recall.kinds(step)) for step in range(21)] == list(range(21))
     for kind in KINDS:
-        assert len({recall.question(kind, seed) for seed in range(60)}) > 3
+        assert len({str(recall.question(kind, seed)) for seed in range(60)}) > 3
 
 
 @pytest.mark.parametrize(

@@ -35,13 +35,9 @@ def test_cells_are_the_ones_jupytext_reads(path):
 
 def test_the_first_cell_tells_title_goal_time_and_needs():
     step = read_step(SAMPLE / "steps" / "step90_first.py")
-    assert (step.number, step.title, step.time, step.needs) == (
-        90,
-        "A first step",
-        "1 minute",
-        "nothing",
-    )
-    assert step.goal == "Show each kind of cell once | and a pipe."
+    assert (step.number, step.title) == (90, "A first step")
+    assert (step.front("Time"), step.front("Needs")) == ("1 minute", "nothing")
+    assert step.front("Goal") == "Show each kind of cell once | and a pipe."
     assert step.exercises == ("90a", "90b")
 
 
@@ -49,16 +45,14 @@ def test_a_goal_may_run_over_two_lines(tmp_path):
     step = step_of(
         tmp_path, "# %% [markdown]\n# # T\n# **Goal.** One\n# two.\n#\n# **Time.** 3 minutes"
     )
-    assert (step.goal, step.time, step.needs) == ("One two.", "3 minutes", "")
+    assert [step.front(key) for key in ("Goal", "Time", "Needs")] == ["One two.", "3 minutes", ""]
 
 
 @pytest.mark.parametrize("number", sorted(REAL.paths))
 def test_every_step_states_goal_time_and_needs(number):
     step = REAL.step(number)
     assert step.title != step.name
-    assert step.goal
-    assert step.time
-    assert step.needs
+    assert all(step.front(key) for key in ("Goal", "Time", "Needs"))
     assert step.cells[1].tags == ("growth",)
 
 

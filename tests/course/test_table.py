@@ -29,7 +29,7 @@ def rows():
         grown = growth.growth_of(COURSE, step)
         core = [core_of(cell.source) for cell in step.cells if "engine" in cell.tags]
         counts = [
-            int(step.time.split()[0]),
+            int(step.front("Time").split()[0]),
             len(grown.new) if grown else len(growth.definitions(step.text)),
             sum("mistake" in cell.tags for cell in step.cells),
             len(step.exercises),
@@ -77,7 +77,7 @@ def test_the_minutes_of_a_step_are_counted_and_none_takes_more_than_35():
     for number in COURSE.paths:
         step = COURSE.step(number)
         minutes = 5 * round(reading(step) / 5)
-        assert step.time == f"{minutes} minutes", f"step {number}: {reading(step):.1f}"
+        assert step.front("Time") == f"{minutes} minutes", f"step {number}: {reading(step):.1f}"
         assert minutes <= 35
 
 
