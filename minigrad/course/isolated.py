@@ -48,19 +48,14 @@ def run_all(
 ) -> tuple[list[Outcome], list[str]]:
     """Execute notebooks, each alone; the outcomes, and notes about files they changed and we put back.
 
-    Watched are the package, the steps of the course and what was handed in.
+    Watched are the files of the package, compiled ones and those that it ships among them, the
+    steps of the course and what was handed in.
     """
-    copy = _copy(course)
-    watched = _watched(course)
-    before = {path: _content(path) for path in (p.resolve() for p in [*watched, *handed_in])}
-    outcomes = [*execute.side_by_side(lambda notebook: _run(notebook, copy), notebooks)]
+    copy = {place: path.read_bytes() for path, place in sources(course).items()}
+    watched = [*_PACKAGE.rglob("*"), *course.steps.rglob("*"), *handed_in]
+    before = {path: _content(path) for path in (each.resolve() for each in watched)}
+    outcomes = execute.side_by_side(lambda notebook: _run(notebook, copy), notebooks)
     notes = []
-    for path in sorted(_watched(course) - watched):
-        if path.suffix == ".pyc":  # Python makes it anew
-            with contextlib.suppress(OSError):
-                _remove(path)
-        else:
-            notes.append(f"{path} appeared while the notebooks ran; remove it, unless it is yours")
     for path, content in before.items():
         if content is None or _content(path) == content:  # None: it was no file before
             continue
@@ -75,12 +70,6 @@ def run_all(
             said = f"was changed while the notebooks ran, and cannot be put back ({error.strerror})"
         notes.append(f"{path} {said}")
     return outcomes, notes
-
-
-def _watched(course: Course) -> set[Path]:
-    """The files of the package, compiled ones and those that it ships among them, and the steps."""
-    every = [*_PACKAGE.rglob("*"), *course.steps.rglob("*")]
-    return {path for path in every if path.is_symlink() or not path.is_dir()}
 
 
 def _remove(path: Path) -> None:
