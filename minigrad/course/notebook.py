@@ -26,14 +26,13 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 def load_nbformat() -> Any:
     """The library of that name, without a grammar of web addresses that it would compile for seconds."""
-    unused = "rfc3987_syntax"
-    if unused in sys.modules or "nbformat" in sys.modules:
-        return import_module("nbformat")
-    sys.modules[unused] = None  # type: ignore[assignment]  # as if it were not installed
+    modules: dict[str, Any] = sys.modules
+    grammar = modules.setdefault("rfc3987_syntax", None)  # as if it were not installed
     try:
         return import_module("nbformat")
     finally:
-        del sys.modules[unused]
+        if grammar is None:
+            del modules["rfc3987_syntax"]
 
 
 def plain_text(text: str) -> str:

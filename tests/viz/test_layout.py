@@ -58,9 +58,11 @@ def test_a_worker_that_died_is_replaced(worker_only):
 
 
 @needs_worker
-def test_a_picture_that_takes_too_long_is_given_up_and_the_next_one_works(worker_only):
+def test_a_picture_that_takes_too_long_is_given_up_and_the_next_one_works(worker_only, monkeypatch):
     layout.layout(SMALL)
-    assert layout.layout(HARD, limit=0.3) is None
+    with monkeypatch.context() as patch:
+        patch.setattr(layout, "TIME_LIMIT", 0.3)
+        assert layout.layout(HARD) is None
     assert layout.layout(SMALL)
 
 

@@ -73,8 +73,7 @@ def to_dot(
     _columns(drawing, graph, places)
     for edge in places.lines:
         _edge(drawing, graph, edge, places.at)
-    for node, twin in _twins(graph):
-        _twin_line(drawing, node, twin)
+    _twin_lines(drawing, graph)
     _ladder(drawing, places.rows)
     if table := notes_and_legend(graph, legend):  # last: frames would inherit the label
         drawing.attr(label=f"<{table}>", labelloc="b", labeljust="l")
@@ -216,25 +215,21 @@ def _chip(text: str, stroke: str) -> str:
     return _grid([f"<TD>{_rows_of(text)}</TD>"], 2, look)
 
 
-def _twins(graph: Graph) -> list[tuple[Node, Node]]:
-    """(forward, backward) for all twins; an operator may have several grad ops."""
+def _twin_lines(drawing: Any, graph: Graph) -> None:
+    """The dashed lines between an op and its grad ops; between a value and its gradient an unseen
+    one that keeps the order.
+    """
+    style = EDGE_STYLES["twin"]
     pairs = [(n, graph.nodes[n.twin]) for n in graph if n.twin]
     firsts = [(n, twin) for n, twin in pairs if n.side == "forward"]
     others = [(twin, n) for n, twin in pairs if n.side == "backward" and twin.twin != n.id]
-    return firsts + [pair for pair in others if all(map(is_op, pair))]
-
-
-def _twin_line(drawing: Any, node: Node, twin: Node) -> None:
-    """The dashed line between an op and its grad op; between a value and its gradient an unseen one
-    that keeps the order.
-    """
-    style = EDGE_STYLES["twin"]
-    if is_op(node) and is_op(twin):
-        facts = {"class": f"mg twin {node.id} {twin.id}", "style": style.line, "dir": "none"}
-        facts |= {"color": style.stroke, "penwidth": f"{style.width:g}"}
-    else:
-        facts = {"class": "mg layout", "style": "invis"}
-    drawing.edge(node.id, twin.id, **facts)
+    for node, twin in firsts + others:
+        if is_op(node) and is_op(twin):
+            facts = {"class": f"mg twin {node.id} {twin.id}", "style": style.line, "dir": "none"}
+            facts |= {"color": style.stroke, "penwidth": f"{style.width:g}"}
+            drawing.edge(node.id, twin.id, **facts)
+        elif node.twin == twin.id:
+            drawing.edge(node.id, twin.id, style="invis", _attributes={"class": "mg layout"})
 
 
 # Frames ----------------------------------------------------------------

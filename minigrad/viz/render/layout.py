@@ -26,10 +26,10 @@ _HERE = Path(__file__).parent
 SMALL_PNG = "png:cairo:gd"  # 256 colours: a third of the bytes
 
 
-def layout(source: str, form: str = "svg", limit: float | None = None) -> bytes | None:
+def layout(source: str, form: str = "svg") -> bytes | None:
     """The picture of a DOT source as bytes, or None when no engine could make it in time."""
     for found, ask in ENGINES if len(source) <= SIZE_LIMIT else ():
-        if found() and (drawn := ask(source, form, TIME_LIMIT if limit is None else limit)):
+        if found() and (drawn := ask(source, form)):
             return drawn
     return None
 
@@ -44,14 +44,14 @@ _LOCK = threading.Lock()
 _WORKERS: dict[int, subprocess.Popen[str]] = {}
 
 
-def _by_worker(source: str, form: str, limit: float) -> bytes | None:
+def _by_worker(source: str, form: str) -> bytes | None:
     """The child process with the libraries: started on first use, killed when it takes too long."""
     with _LOCK:
         worker = _WORKERS.get(os.getpid())
         if worker is None or worker.poll() is not None:
             _close()
             worker = _WORKERS[os.getpid()] = _start()
-        timer = threading.Timer(limit, worker.kill)
+        timer = threading.Timer(TIME_LIMIT, worker.kill)
         timer.start()
         try:
             print(json.dumps([form, source]), file=worker.stdin, flush=True)
@@ -85,7 +85,7 @@ def _start() -> subprocess.Popen[str]:
     )
 
 
-def _by_page(source: str, form: str, _limit: float) -> bytes | None:
+def _by_page(source: str, form: str) -> bytes | None:
     """Viz.js in the page that Python runs in; it knows the widths of the first font of our list."""
     page: Any = importlib.import_module("minigrad_viz")  # course/site.js registers it
     first = FONT.split(",")[0]

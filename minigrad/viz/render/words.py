@@ -152,15 +152,12 @@ def to_text(graph: Graph, advice: str = "") -> str:
 
 def _rows(links: Links, ops: list[Node], members: list[Node]) -> list[Row]:
     here = {n.id for n in members}
-    values = [n for n in members if not is_op(n)]
-    starts = [n for n in values if not any(map(is_op, links.before[n.id]))]
-    rows = [_value_row(n) for n in starts]
+    rows: list[Row] = []
+    for node in members:
+        if not is_op(node) and not any(map(is_op, links.before[node.id])):
+            said = NODE_STYLES[node.kind].meaning if node.kind in _SAID else ""
+            rows.append((_named(node), ", ".join(map(visible, node.lines)), said))
     return rows + [_op_row(links, n) for n in ops if n.id in here]
-
-
-def _value_row(node: Node) -> Row:
-    said = NODE_STYLES[node.kind].meaning if node.kind in _SAID else ""
-    return _named(node), ", ".join(map(visible, node.lines)), said
 
 
 def _op_row(links: Links, node: Node) -> Row:
