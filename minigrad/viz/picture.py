@@ -53,9 +53,8 @@ class Picture:
     def _surely_fits(self) -> bool:
         """Is there no need to lay it out to know that it is not folded more?"""
         view = self.view
-        if view.opened or view.detail == "full" or view.graph.direction == "LR":
-            return True
-        return estimated_width(view.graph) < _NO_DOUBT * WIDEST
+        fixed = view.opened or view.detail == "full" or view.graph.direction == "LR"
+        return fixed or estimated_width(view.graph) < _NO_DOUBT * WIDEST
 
     @property
     def dot(self) -> str:

@@ -29,7 +29,7 @@ from ..graph.style import (
     node_style,
     region_style,
 )
-from .rank import layers, near_and_far
+from .rank import layers, ranks
 
 _MARGIN = 11  # points between a frame and what stands in it
 _APART = 14  # points between two nodes, or a node and a line
@@ -81,7 +81,9 @@ def to_dot(
 
 
 class Places(NamedTuple):
-    """What is known of a drawing before it is made; lines from far away become names in a label."""
+    """What is known of a drawing before it is made; lines from saved values that would reach further
+    than to a neighbouring rank become names in a label.
+    """
 
     lines: list[Edge]
     labels: dict[str, str]
@@ -91,13 +93,16 @@ class Places(NamedTuple):
 
 
 def _places(graph: Graph) -> Places:
-    lines, dropped = near_and_far(graph)
+    at, lines = ranks(graph), list[Edge]()
     far: dict[str, list[str]] = defaultdict(list)
-    for edge in dropped:
-        far[edge.head].append(graph.nodes[edge.tail].name)
+    for edge in graph.edges:
+        if edge.kind == "saved" and abs(at[edge.tail] - at[edge.head]) > 1:
+            far[edge.head].append(graph.nodes[edge.tail].name)
+        else:
+            lines.append(edge)
     labels = {n.id: label(n, far[n.id]) for n in graph}
     widths = {n.id: _width(n, labels[n.id]) for n in graph}
-    rows = layers(graph, widths)
+    rows = layers(graph, at, widths)
     return Places(lines, labels, widths, rows, {n: i for i, row in enumerate(rows) for n in row})
 
 
@@ -187,9 +192,11 @@ def _edge(drawing: Any, graph: Graph, edge: Edge, at: dict[str, int]) -> None:
     leaf = tail.kind in ("leaf", "data") or head.kind == "leaf_gradient"
     straight = style.constraint and edge.kind in ("flow", "weak", "grad") and not leaf
     frame = edge.head if edge.head in graph.regions else head.region
+    look = f'BORDER="1" COLOR="{style.stroke}" BGCOLOR="{PAPER}"'
+    chip = _grid([f"<TD>{_rows_of(edge.label)}</TD>"], 2, look)
     drawing.edge(
         *(reversed(ends) if style.reversed else ends),
-        label=f"<{_chip(edge.label, style.stroke)}>" if edge.label else None,
+        label=f"<{chip}>" if edge.label else None,
         _attributes={"class": f"mg {edge.kind} {side_class(tail)} {tail.id} {head.id}"},
         color=style.stroke,
         penwidth=f"{style.width:g}",
@@ -208,11 +215,6 @@ def _end(node: Node, port: str | None, way: str) -> str:
     """Where a line ends: at a port of this name, best at one that leads this way, or at the node."""
     ports = sorted((w != way, i) for i, (name, w) in enumerate(node.ports) if name == port)
     return f"{node.id}:p{ports[0][1]}" if ports else node.id
-
-
-def _chip(text: str, stroke: str) -> str:
-    look = f'BORDER="1" COLOR="{stroke}" BGCOLOR="{PAPER}"'
-    return _grid([f"<TD>{_rows_of(text)}</TD>"], 2, look)
 
 
 def _twin_lines(drawing: Any, graph: Graph) -> None:

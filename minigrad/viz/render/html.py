@@ -41,7 +41,7 @@ def page(
     )
 
 
-def figure(svg: str, view: View, png: bytes | None = None) -> str:
+def figure(svg: str, view: View, png: bytes | None) -> str:
     """A picture inside a page: its nodes are reached by keyboard, a panel says more about each.
     Where a page shows neither styles nor scripts, the pixels are left.
     """
@@ -54,7 +54,7 @@ def figure(svg: str, view: View, png: bytes | None = None) -> str:
     )
 
 
-def frame(page: str, title: str, png: bytes | None = None) -> str:
+def frame(page: str, title: str, png: bytes | None) -> str:
     """A page inside a page."""
     return (
         f'{_still(png, ".mg-still{display:none!important}")}<iframe class="mg-frame" '

@@ -50,7 +50,16 @@ def _by_worker(source: str, form: str) -> bytes | None:
         worker = _WORKERS.get(os.getpid())
         if worker is None or worker.poll() is not None:
             _close()
-            worker = _WORKERS[os.getpid()] = _start()
+            # -P: the folder of the worker must not shadow modules of the standard library
+            worker = _WORKERS[os.getpid()] = subprocess.Popen(
+                [sys.executable, "-P", str(_HERE / "layout_worker.py")],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                start_new_session=True,  # the interrupt of a terminal is not for it
+                **_fonts(),
+            )
         timer = threading.Timer(TIME_LIMIT, worker.kill)
         timer.start()
         try:
@@ -70,19 +79,6 @@ def _close() -> None:
     if worker := _WORKERS.pop(os.getpid(), None):
         with suppress(OSError), worker:  # unsent bytes to a dead process
             worker.kill()
-
-
-def _start() -> subprocess.Popen[str]:
-    # -P: the folder of the worker must not shadow modules of the standard library
-    return subprocess.Popen(
-        [sys.executable, "-P", str(_HERE / "layout_worker.py")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,  # the interrupt of a terminal is not for it
-        **_fonts(),
-    )
 
 
 def _by_page(source: str, form: str) -> bytes | None:

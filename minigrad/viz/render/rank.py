@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from itertools import chain, count
 
-from ..graph.graph import Edge, Graph, Node, in_order, is_op
+from ..graph.graph import Graph, Node, in_order, is_op
 from ..graph.style import edge_style
 
 
@@ -12,16 +12,6 @@ def leader(graph: Graph, node_id: str) -> str:
     """The node that stands for a group of twins: the forward one."""
     node = graph.nodes[node_id]
     return node.twin if node.twin and node.side == "backward" else node_id
-
-
-def near_and_far(graph: Graph) -> tuple[list[Edge], list[Edge]]:
-    """The lines to draw, and those from saved values that would reach further than to a neighbouring rank."""
-    at = ranks(graph) if any(e.kind == "saved" for e in graph.edges) else {}
-    near, far = list[Edge](), list[Edge]()
-    for edge in graph.edges:
-        reaches = edge.kind == "saved" and abs(at[edge.tail] - at[edge.head]) > 1
-        (far if reaches else near).append(edge)
-    return near, far
 
 
 def ranks(graph: Graph) -> dict[str, int]:
@@ -62,15 +52,15 @@ ROOM = 300.0  # points for each side
 _APART = 14.0  # points between two nodes
 
 
-def layers(graph: Graph, widths: dict[str, float]) -> list[list[str]]:
+def layers(graph: Graph, at: dict[str, int], widths: dict[str, float]) -> list[list[str]]:
     """Nodes rank by rank from the top, twins with their forward node; on each side a rank holds
-    what has room there, and one operator.  A block is followed by an empty rank.
+    what has room there, and one operator, in the order of ``at``.  A block is followed by an empty
+    rank.
     """
     groups: dict[str, list[Node]] = defaultdict(list)
     for node in graph:
         groups[leader(graph, node.id)].append(node)
     above, _ = _neighbours(graph)
-    at = ranks(graph)
     every: list[list[str]] = []
     for row in _rows(graph):
         names = dict.fromkeys(leader(graph, n.id) for n in row)

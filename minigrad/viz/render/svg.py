@@ -113,7 +113,7 @@ def _introduce(graph: Graph, root: ET.Element, prefix: str) -> None:
     ]
 
 
-def style_sheet(graph: Graph, prefix: str, width: float = 0.0) -> str:
+def style_sheet(graph: Graph, prefix: str, width: float) -> str:
     """Twins that light up together, and the look of pending and active nodes; every rule is bound
     to this picture. A page narrower than ``width`` pixels scrolls.
     """
