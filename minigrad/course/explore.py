@@ -91,10 +91,6 @@ def control(name: str, form: Any) -> Any:
     if isinstance(form, list):
         roomy = {**wide["style"], "button_width": "12em"}  # for 20 letters
         return ipywidgets.ToggleButtons(options=form, description=label, style=roomy)
-    if not hasattr(form, "value") or not hasattr(form, "observe"):
-        raise TypeError(
-            f"the control {name!r} is {form!r}: give (low, high), a list of choices, or a widget"
-        )
     return form
 
 
@@ -157,10 +153,7 @@ def _html(parts: list[Bundle]) -> str:
     """What a frame looks like inside the widget: pictures, or escaped text."""
     pieces = []
     for part in parts:
-        drawing = part.get("image/svg+xml", "")
-        if drawing:
-            if "max-width" not in drawing:  # one of ours knows how far its words may shrink
-                drawing = drawing.replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1)
+        if drawing := part.get("image/svg+xml"):
             pieces.append(f'<div style="overflow-x:auto">{drawing}</div>')
         else:
             words = html.escape(part.get("text/plain", ""), quote=True)

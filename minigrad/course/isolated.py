@@ -14,7 +14,6 @@ import ctypes
 import json
 import os
 import shutil
-import stat
 import sys
 import tempfile
 import time
@@ -31,7 +30,7 @@ from .notebook import Notebook
 #: Limits of one notebook: seconds, processes, bytes of memory of each.
 SECONDS, PROCESSES, MEMORY = 300.0, 64, 8 << 30
 # The other side stops its notebook in time to say what passed; we wait some seconds more for that.
-_RESULT, _LONGEST_RESULT, _GRACE = "result.json", 1_000_000, 10.0
+_RESULT, _GRACE = "result.json", 10.0
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -105,6 +104,7 @@ def _copy(course: Course) -> dict[Path, bytes]:
 
 
 def _content(path: Path) -> bytes | None:
+    """What stands in a file; None where there is none, but a link, a folder or a pipe."""
     try:
         return path.read_bytes() if path.is_file() and not path.is_symlink() else None
     except OSError:
@@ -125,20 +125,16 @@ async def _run(notebook: Notebook, copy: dict[Path, bytes]) -> Outcome:
 def _result(path: Path, stopped: str | None) -> Outcome:
     """What the other side wrote; it may be anything, for a notebook could write it, too."""
     try:
-        with open(os.open(path, os.O_RDONLY | _NOT_A_LINK), encoding="utf-8") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ValueError("no file")
-            said = json.loads(file.read(_LONGEST_RESULT))
+        said = json.loads(_content(path) or b"")
         verdicts, failure = said["verdicts"], said["failure"]
         if not all(isinstance(each, str) for each in verdicts.values()):
             raise ValueError("no text")
         return Outcome(verdicts, stopped or (failure and str(failure)))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return Outcome({}, stopped or "its process ended without a result")
 
 
 _CHILD_SUBREAPER = 36  # of <sys/prctl.h>
-_NOT_A_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 async def _limited(folder: Path) -> str | None:

@@ -3,7 +3,6 @@
 import base64
 
 import ipywidgets
-import pytest
 
 from minigrad.course.explore import control, explore, figure, presses
 
@@ -43,7 +42,7 @@ def test_a_picture_and_words_are_both_shown_and_the_picture_stays():
     assert bundle["image/svg+xml"].startswith("<svg")
     assert bundle["text/plain"] == "a drawing\nn is 1"
     canvas = shown.view.children[-1].value
-    assert "<svg style=" in canvas
+    assert "<svg id=" in canvas
     assert "n is 1" in canvas
 
 
@@ -70,8 +69,6 @@ def test_short_forms_of_controls():
     assert control("rule", ["add", "overwrite"]).value == "add"
     slider = ipywidgets.FloatSlider(0.5)
     assert control("x", slider) is slider
-    with pytest.raises(TypeError, match=r"the control 'n' is 5: give \(low, high\)"):
-        control("n", 5)
 
 
 def test_presses_collect_and_start_again():
