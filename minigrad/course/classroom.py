@@ -48,16 +48,14 @@ def handed_in(
         own = answers.setdefault(learner, {})
         if step in own:
             older, newer = sorted((own[step], path), key=lambda each: each.stat().st_mtime)
-            notes.append(
-                f"{older.relative_to(folder)}: {newer.name} is newer, and is checked instead"
-            )
+            said = f"{newer.name} is newer, and is checked instead"
+            notes.append(f"{older.relative_to(folder)}: {said}")
             path = newer
         own[step] = path
     if not any(answers.values()):
         wanted = ", ".join(f"{name}.ipynb" for name in names[:3])
-        raise CourseError(
-            "\n".join([f"no notebook of the course below {folder}: {wanted} …", *notes])
-        )
+        said = f"no notebook of the course below {folder}: {wanted} …"
+        raise CourseError("\n".join([said, *notes]))
     return dict(sorted(answers.items())), notes
 
 
@@ -86,9 +84,8 @@ def print_tests(folder: Path, learners: Iterable[str]) -> list[str]:
         own = [p for p in beside if p.name.removesuffix(progress.FILE).strip(_BETWEEN) == learner]
         own += (folder / learner).rglob(progress.FILE)
         try:
-            tests = [
-                test for path in own for test in progress.read(path.parent, path.name)["tests"]
-            ]
+            read = [progress.read(path.parent, path.name) for path in own]
+            tests = [test for each in read for test in each["tests"]]
             scores = [f"{int(test['right'])} of {int(test['of'])}" for test in tests]
         except (CourseError, LookupError, TypeError, ValueError, ArithmeticError) as error:
             unread.append(f"{learner}, {progress.FILE}, {error}")

@@ -138,9 +138,7 @@ def site(options: argparse.Namespace) -> int:
     folder = options.folder
     if not (options.serve and (folder / "site.json").exists()):
         site_folder.build(find_course(), folder, options.pyodide, options.docs)
-        print(
-            f"the course is in {folder}, for any web server; look at it: minigrad site {folder} --serve"
-        )
+        print(f"the course is in {folder}; look at it: minigrad site {folder} --serve")
     if options.serve:
         site_folder.serve(folder, options.port)
     return 0

@@ -107,9 +107,7 @@ async def run(notebook: Notebook, root: Path, *, go_on: bool, tries: int = 3) ->
     folder.mkdir(exist_ok=True)
     reached: list[int] = []
     # A manager that knows no kernel folders has only the kernel of the running Python.
-    kernel = AsyncKernelManager(
-        kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[])
-    )
+    kernel = AsyncKernelManager(kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
 
     class Client(NotebookClient):
         """Ends the kernel of a notebook that prints without an end."""
@@ -127,7 +125,6 @@ async def run(notebook: Notebook, root: Path, *, go_on: bool, tries: int = 3) ->
     client = Client(
         node,
         km=kernel,
-        timeout=None,
         record_timing=False,
         store_widget_state=False,
         allow_errors=go_on,

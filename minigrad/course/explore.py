@@ -84,10 +84,8 @@ def control(name: str, form: Any) -> Any:
     label = name.replace("_", " ")
     wide = {"style": {"description_width": "initial"}, "layout": {"width": "28em"}}
     if isinstance(form, tuple):
-        low, high, *start = form
-        return ipywidgets.IntSlider(
-            value=start[0] if start else low, min=low, max=high, description=label, **wide
-        )
+        low, high, start = (*form, form[0])[:3]
+        return ipywidgets.IntSlider(start, low, high, description=label, **wide)
     if isinstance(form, list):
         roomy = {**wide["style"], "button_width": "12em"}  # for 20 letters
         return ipywidgets.ToggleButtons(options=form, description=label, style=roomy)

@@ -211,9 +211,8 @@ def behind_the_door(dice: Random) -> Asked:
 
 def what_is_saved(dice: Random) -> Asked:
     values = _numbers(dice, "xy")
-    form = dice.choice(
-        ["x + y", "x * y", "mg.exp(x)", "mg.log(x)", "x * 3.0", "mg.sin(x)", "x / 2.0"]
-    )
+    forms = ["x + y", "x * y", "mg.exp(x)", "mg.log(x)", "x * 3.0", "mg.sin(x)", "x / 2.0"]
+    form = dice.choice(forms)
     told = ", ".join(sorted(_computed(form, values)[0].grad_fn.saved)) or "nothing"
     others = ["nothing", "x", "y", "x, y", "out", "out, y"]
     return f"What does the node of {form.replace('mg.', '')} save?", told, others
@@ -406,9 +405,7 @@ def recall(folder: Path, last: int, ask: Callable[[str], str] = input) -> int:
         state["cards"][kind] = card.to_dict()
         right += passed
         progress.write(folder, state)
-    print(
-        f"{right} right; the next ones come in time" if asked else "nothing is due; come back later"
-    )
+    print(f"{right} right; more in time" if asked else "nothing is due; come back later")
     return right
 
 

@@ -205,9 +205,8 @@ def _lite(course: Course, work: Path, closed: bool) -> Path:
     command = [sys.executable, "-m", "jupyterlite_core", "build", "--config", str(path)]
     _run(command, "building JupyterLite", cwd=work)  # it leaves notes where it runs
     page = work / "site" / "lab" / "index.html"
-    page.write_text(
-        page.read_text().replace("</head>", '<script src="../notice.js"></script></head>')
-    )
+    notice = '<script src="../notice.js"></script></head>'
+    page.write_text(page.read_text().replace("</head>", notice))
     return work / "site"
 
 

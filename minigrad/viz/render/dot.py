@@ -320,9 +320,8 @@ def quote(text: object, limit: int = LONGEST_LINE) -> str:
 
 def has_slots(node: Node) -> bool:
     """Does the label show slots, or a number, and fill the whole node?"""
-    return bool(node.ports) or (
-        is_op(node) and node.number is not None and node.kind not in ("folded", "pruned")
-    )
+    numbered = is_op(node) and node.number is not None
+    return bool(node.ports) or (numbered and node.kind not in ("folded", "pruned"))
 
 
 def label(node: Node, far: Iterable[str] = ()) -> str:
@@ -417,9 +416,8 @@ def notes_and_legend(graph: Graph, legend: bool) -> str:
             lines.add("twin")
         cells = [_mark(_swatch(s), s.meaning) for kind, s in NODE_STYLES.items() if kind in nodes]
         cells += [_mark(_stroke(s), s.meaning) for kind, s in EDGE_STYLES.items() if kind in lines]
-        rows += map(
-            "".join, zip_longest(cells[::2], cells[1::2], fillvalue='<TD COLSPAN="2"></TD>')
-        )
+        pairs = zip_longest(cells[::2], cells[1::2], fillvalue='<TD COLSPAN="2"></TD>')
+        rows += map("".join, pairs)
     look = f'BORDER="1" COLOR="{GREY}" BGCOLOR="{PAPER}" STYLE="ROUNDED"'
     return _grid(rows, 3, look) if rows else ""
 

@@ -66,10 +66,8 @@ def frame(page: str, title: str, png: bytes | None) -> str:
 def _still(png: bytes | None, style: str) -> str:
     """The pixels of a picture, unseen where styles are obeyed."""
     source = f"data:image/png;base64,{base64.b64encode(png or b'').decode()}"
-    image = (
-        f'<img class="mg-still" alt="the same drawing, as pixels" src="{source}">' if png else ""
-    )
-    return f"<style>{style}</style>{image}"
+    image = f'<img class="mg-still" alt="the same drawing, as pixels" src="{source}">'
+    return f"<style>{style}</style>{image if png else ''}"
 
 
 def as_json(data: Any) -> str:
