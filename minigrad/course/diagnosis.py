@@ -85,12 +85,9 @@ def _short(item: object) -> str:
 
 def _alike(one: BaseException, other: BaseException) -> bool:
     if isinstance(one, Mismatch) and isinstance(other, Mismatch):
-        return one.what == other.what and _equal(one.observed, other.observed)
+        here, there = one.observed, other.observed
+        return one.what == other.what and (agree(here, there) or shown(here) == shown(there))
     no_place = (re.sub(r"\n  at .*", "", str(each)) for each in (one, other))  # whose line it is
     chance = r"tensor\(.*?\)" + _CHANCE.get(type(one), "")
     texts = {re.sub(chance, "…", shown(text)) for text in no_place}
     return type(one) is type(other) and len(texts) == 1
-
-
-def _equal(one: Any, other: Any) -> bool:
-    return agree(one, other) or shown(one) == shown(other)

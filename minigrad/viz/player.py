@@ -165,9 +165,9 @@ class Player:
             if not is_op(self.graph.nodes[node]) and text != NOT_YET:
                 name = self.graph.nodes[node].name
                 return _asked(node, f"{name} = ?", text.removesuffix(" (seed)"))
-        op = self.graph.nodes[event.nodes[0]] if event.nodes else None
-        if op is None or event.kind in ("enter", "leave"):
+        if event.kind in ("enter", "leave"):
             return None
+        op = self.graph.nodes[event.nodes[0]]
         for line, _ in live_lines(op) if op.side == "backward" else ():
             rule, sign, result = line.rpartition(" = ")
             if sign:
