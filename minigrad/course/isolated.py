@@ -14,6 +14,7 @@ import ctypes
 import json
 import os
 import shutil
+import stat
 import sys
 import tempfile
 import time
@@ -30,7 +31,7 @@ from .notebook import Notebook
 #: Limits of one notebook: seconds, processes, bytes of memory of each.
 SECONDS, PROCESSES, MEMORY = 300.0, 64, 8 << 30
 # The other side stops its notebook in time to say what passed; we wait some seconds more for that.
-_RESULT, _GRACE = "result.json", 10.0
+_RESULT, _LONGEST_RESULT, _GRACE = "result.json", 1_000_000, 10.0
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -47,14 +48,19 @@ def run_all(
 ) -> tuple[list[Outcome], list[str]]:
     """Execute notebooks, each alone; the outcomes, and notes about files they changed and we put back.
 
-    Watched are the files of the package, compiled ones and those that it ships among them, the
-    steps of the course and what was handed in.
+    Watched are the package, the steps of the course and what was handed in.
     """
-    copy = {place: path.read_bytes() for path, place in sources(course).items()}
-    watched = [*_PACKAGE.rglob("*"), *course.steps.rglob("*"), *handed_in]
-    before = {path: _content(path) for path in (each.resolve() for each in watched)}
-    outcomes = execute.side_by_side(lambda notebook: _run(notebook, copy), notebooks)
+    copy = _copy(course)
+    watched = _watched(course)
+    before = {path: _content(path) for path in (p.resolve() for p in [*watched, *handed_in])}
+    outcomes = [*execute.side_by_side(lambda notebook: _run(notebook, copy), notebooks)]
     notes = []
+    for path in sorted(_watched(course) - watched):
+        if path.suffix == ".pyc":  # Python makes it anew
+            with contextlib.suppress(OSError):
+                _remove(path)
+        else:
+            notes.append(f"{path} appeared while the notebooks ran; remove it, unless it is yours")
     for path, content in before.items():
         if content is None or _content(path) == content:  # None: it was no file before
             continue
@@ -69,6 +75,12 @@ def run_all(
             said = f"was changed while the notebooks ran, and cannot be put back ({error.strerror})"
         notes.append(f"{path} {said}")
     return outcomes, notes
+
+
+def _watched(course: Course) -> set[Path]:
+    """The files of the package, compiled ones and those that it ships among them, and the steps."""
+    every = [*_PACKAGE.rglob("*"), *course.steps.rglob("*")]
+    return {path for path in every if path.is_symlink() or not path.is_dir()}
 
 
 def _remove(path: Path) -> None:
@@ -104,7 +116,6 @@ def _copy(course: Course) -> dict[Path, bytes]:
 
 
 def _content(path: Path) -> bytes | None:
-    """What stands in a file; None where there is none, but a link, a folder or a pipe."""
     try:
         return path.read_bytes() if path.is_file() and not path.is_symlink() else None
     except OSError:
@@ -125,16 +136,20 @@ async def _run(notebook: Notebook, copy: dict[Path, bytes]) -> Outcome:
 def _result(path: Path, stopped: str | None) -> Outcome:
     """What the other side wrote; it may be anything, for a notebook could write it, too."""
     try:
-        said = json.loads(_content(path) or b"")
+        with open(os.open(path, os.O_RDONLY | _NOT_A_LINK), encoding="utf-8") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise ValueError("no file")
+            said = json.loads(file.read(_LONGEST_RESULT))
         verdicts, failure = said["verdicts"], said["failure"]
         if not all(isinstance(each, str) for each in verdicts.values()):
             raise ValueError("no text")
         return Outcome(verdicts, stopped or (failure and str(failure)))
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return Outcome({}, stopped or "its process ended without a result")
 
 
 _CHILD_SUBREAPER = 36  # of <sys/prctl.h>
+_NOT_A_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 async def _limited(folder: Path) -> str | None:

@@ -39,7 +39,7 @@ _VERBS: dict[Any, str] = {
 }
 
 
-def play(x: Any, *, prediction: bool = False, names: Values | None = None) -> Player:
+def play(x: Any, *, prediction: bool = False, names: Values | None = None) -> "Player":
     """Step through whatever `draw` can draw.
 
     A program plays as it runs. A pair ``(program, scope)`` plays what

@@ -267,6 +267,9 @@ def examined(tmp_path_factory):
         f"import os, pathlib, shutil\nos.remove({str(folder / 'yara' / handed.name)!r})",
         f"os.mkdir({str(folder / 'yara' / handed.name)!r})",
         f"shutil.rmtree({str(folder / 'xavi')!r})\npathlib.Path({str(folder / 'xavi')!r}).write_text('')",
+        f"pathlib.Path({str(step.parent / 'new.py')!r}).write_text('')",
+        f"os.mkdir({str(step.parent / '__pycache__')!r})",
+        f"pathlib.Path({str(step.parent / '__pycache__' / 'x.pyc')!r}).write_text('')",
         "print('✓ 91a passed')",
     )
     for name in ("xavi", "yara"):
@@ -311,6 +314,8 @@ def test_what_a_notebook_changes_outside_is_put_back_and_said(examined):
     assert after == before
     put_back = [note.split()[0] for note in notes if note.endswith("and is put back")]
     assert sorted(Path(path).parent.name for path in put_back) == ["steps", "xavi", "yara", "zoe"]
+    (appeared,) = (note for note in notes if "appeared" in note)
+    assert "new.py" in appeared
 
 
 @once
