@@ -14,7 +14,8 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from itertools import accumulate, pairwise
+from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from ..ops.index import split_index
 from ..ops.losses import reduced
 from ..static.program.program import Program, program_guard
 from ..static.program.variable import Variable
+from .replay import entering
 
 _names = read_tables(Path(__file__).with_name("aten.ini"))
 _DROPS = "a probability: model.eval() turns it off"
@@ -38,10 +40,7 @@ TABLE: dict[str, Callable[..., Any]] = {
 TABLE |= {name: getattr(mg, to) for name, to in _names["renamed"].items()}
 
 
-def op(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Enter a function under its name, without a trailing ``_``."""
-    TABLE[function.__name__.removesuffix("_")] = function
-    return function
+op = entering(TABLE)
 
 
 def _axes(dim: Any) -> Any:
@@ -83,7 +82,6 @@ TABLE |= {
     "softplus": lambda x, beta=1, threshold=20: mg.where(
         x * beta > threshold, x, mg.softplus(x * beta) / beta
     ),
-    "mish": lambda x: x * mg.tanh(mg.softplus(x)),
     "cumsum": lambda x, dim, *, dtype=None: mg.cumsum(_in(x, dtype), dim),
     "cumprod": lambda x, dim, *, dtype=None: mg.cumprod(_in(x, dtype), dim),
     "linalg_vector_norm": lambda x, ord=2, dim=None, keepdim=False, *, dtype=None: mg.norm(
@@ -96,8 +94,9 @@ TABLE |= {
         mg.sort(x, dim, descending),
         mg.argsort(x, dim, descending),
     ),
-    "_linalg_det": lambda x: (mg.det(x), None, None),
-    "linalg_inv_ex": lambda x, **checks: (mg.inv(x), None),
+    "linalg_solve_triangular": lambda a, b, *, upper: mg.solve(
+        (mg.triu if upper else mg.tril)(a), b
+    ),
     "trunc": lambda x: mg.sign(x) * mg.floor(mg.abs(x)),
     "einsum": lambda equation, operands, **path: mg.einsum(equation.replace(" ", ""), *operands),
     "binary_cross_entropy": lambda x, target, weight=None, reduction=1: reduced(
@@ -108,9 +107,6 @@ TABLE |= {
     "_cdist_forward": lambda x, y, p, mode: mg.norm(x[..., None, :] - y[..., None, :, :], p, -1),
     "addmm": lambda b, x, y, *, beta=1, alpha=1: _scaled(b, beta) + _scaled(mg.matmul(x, y), alpha),
     "cat": lambda tensors, dim=0: mg.concat([x for x in tensors if x.shape != (0,)], dim),
-    "split_with_sizes": lambda x, sizes, dim=0: [
-        slice_(x, dim, *ends) for ends in pairwise(accumulate(sizes, initial=0))
-    ],
     "select": lambda x, dim, index: x[*[slice(None)] * (dim % x.ndim), index],
     "index_select": lambda x, dim, index: mg.take(x, index, dim),
     "index": lambda x, indices: x[tuple(slice(None) if i is None else i for i in indices)],
@@ -130,22 +126,17 @@ def div(x, y, *, rounding_mode=None):
     return out if rounding_mode is None else TABLE["trunc"](out)
 
 
-def _spread(function: Callable[..., Any]) -> Callable[..., Any]:
-    def spread(x, dim=None, unbiased=None, keepdim=False, *, correction=1):
-        if isinstance(dim, bool):
-            dim, unbiased = None, dim
-        if unbiased is not None:
-            correction = int(unbiased)
-        return function(x, _axes(dim), 1 if correction is None else correction, keepdim)
-
-    return spread
+def _spread(function, x, dim=None, *, correction=1, keepdim=False):
+    return function(x, _axes(dim), 1 if correction is None else correction, keepdim)
 
 
-TABLE |= {"var": _spread(mg.var), "std": _spread(mg.std)}
-TABLE["var_mean"] = lambda x, dim=None, unbiased=None, keepdim=False, **how: (
-    TABLE["var"](x, dim, unbiased, keepdim, **how),
-    mg.mean(x, None if isinstance(dim, bool) else _axes(dim), keepdim),
-)
+def _spread_and_mean(function, x, dim=None, *, keepdim=False, **how):
+    return _spread(function, x, dim, keepdim=keepdim, **how), mg.mean(x, _axes(dim), keepdim)
+
+
+for _spread_name, _function in (("var", mg.var), ("std", mg.std)):
+    TABLE[f"{_spread_name}.correction"] = partial(_spread, _function)
+    TABLE[f"{_spread_name}_mean.correction"] = partial(_spread_and_mean, _function)
 
 
 def _clamp(x, min=None, max=None):
@@ -204,9 +195,8 @@ def linear(x, w, b=None):
 
 @op
 def scaled_dot_product_attention(
-    q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False
+    q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None
 ):
-    _lacks(enable_gqa, "enable_gqa=True")
     _lacks(dropout_p, _DROPS)
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     scores = mg.matmul(q, mg.swapaxes(k, -1, -2)) * scale
@@ -221,34 +211,15 @@ def scaled_dot_product_attention(
     return mg.matmul(mg.where(attn_mask, shares, 0.0), v)
 
 
-@op
-def _linalg_solve_ex(a, b, *, left=True, check_errors=False):
-    _lacks(not left, "left=False")
-    if b.ndim == a.ndim - 1:
-        return mg.squeeze(mg.solve(a, mg.expand_dims(b, -1)), -1), None, None, None
-    return mg.solve(a, b), None, None, None
-
-
-@op
-def linalg_solve_triangular(a, b, *, upper, left=True, unitriangular=False):
-    _lacks(not left or unitriangular, "left=False or unitriangular=True")
-    return mg.solve((mg.triu if upper else mg.tril)(a), b)
-
-
-@op
-def linalg_cholesky_ex(a, *, upper=False, check_errors=False):
-    out = mg.cholesky(a)
-    return mg.swapaxes(out, -1, -2) if upper else out, None
-
-
 # -- shapes
 
 
-@op
-def squeeze(x, dim=None):
-    dims = range(x.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
+def _squeeze(x, dims):
     gone = tuple(d for d in dims if x.shape[d] == 1)
     return mg.squeeze(x, gone) if gone else x
+
+
+TABLE["squeeze.dims"] = _squeeze
 
 
 @op
@@ -257,11 +228,13 @@ def expand(x, size, *, implicit=False):
     return mg.broadcast_to(x, [g if s == -1 else s for g, s in zip(given, size, strict=True)])
 
 
-@op
-def slice_(x, dim=0, start=None, end=None, step=1):
+def _slice(x, dim=0, start=None, end=None, step=1):
     size = x.shape[dim]
     part = slice(*slice(start, end, step).indices(size))
     return x if part == slice(0, size, 1) else x[*[slice(None)] * (dim % x.ndim), part]
+
+
+TABLE["slice"] = _slice
 
 
 @op
@@ -276,7 +249,7 @@ def _cut(x: Any, sizes: Any) -> Any:
 
 
 @op
-def gather(x, dim, index, *, sparse_grad=False):
+def gather(x, dim, index):
     sizes = [*index.shape]
     sizes[dim] = x.shape[dim]
     return mg.take_along_axis(_cut(x, sizes), index, dim)
@@ -290,8 +263,7 @@ def _places(dim: int, index: Any) -> tuple[Any, ...]:
 
 
 @op
-def scatter(x, dim, index, y, *, reduce=None):
-    _lacks(reduce, f"reduce={reduce!r}")
+def scatter(x, dim, index, y):
     y = _cut(y, index.shape) if np.ndim(y) else y
     return mg.setitem(x, y, _places(dim, index))
 
@@ -299,12 +271,6 @@ def scatter(x, dim, index, y, *, reduce=None):
 @op
 def scatter_add(x, dim, index, y):
     return index_put(x, _places(dim, index), _cut(y, index.shape), True)
-
-
-@op
-def scatter_reduce(x, dim, index, y, reduce, *, include_self=True):
-    _lacks(reduce != "sum" or not include_self, f"{reduce=}, {include_self=}")
-    return scatter_add(x, dim, index, y)
 
 
 @op
@@ -333,10 +299,7 @@ def unfold(x, dim, size, step):
 def constant_pad_nd(x, pad, value=0.0):
     pairs = [*zip(pad[::2], pad[1::2], strict=True)][::-1]
     pairs = [(0, 0)] * (x.ndim - len(pairs)) + pairs
-    if min(pad, default=0) < 0:  # that cuts off
-        sides = zip(x.shape, pairs, strict=True)
-        x = x[tuple(slice(max(-a, 0), n + min(b, 0)) for n, (a, b) in sides)]
-    return mg.pad(x, [(max(a, 0), max(b, 0)) for a, b in pairs], value)
+    return mg.pad(x, pairs, value)
 
 
 @op
@@ -373,7 +336,7 @@ def _windows(kernel_size: Any, stride: Any, padding: Any) -> list[Any]:
 @op
 def max_pool2d_with_indices(x, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False):
     _lacks(ceil_mode or _pair(dilation) not in (1, (1, 1)), "ceil_mode or dilation")
-    return mg.max_pool2d(x, *_windows(kernel_size, stride, padding)), None
+    return mg.max_pool2d(x, *_windows(kernel_size, stride, padding))
 
 
 @op
@@ -387,12 +350,6 @@ def avg_pool2d(x, kernel_size, stride=(), padding=0, ceil_mode=False, borders=Tr
 
 
 @op
-def _adaptive_avg_pool2d(x, output_size):
-    _lacks(any(x.shape[k - 2] % n for k, n in enumerate(output_size)), "parts of several sizes")
-    return mg.avg_pool2d(x, [x.shape[k - 2] // n for k, n in enumerate(output_size)])
-
-
-@op
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
     if padding_idx != -1:  # its row gets no gradient
         keep = np.arange(weight.shape[0])[:, None] != padding_idx
@@ -400,15 +357,9 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
     return mg.embedding(indices, weight)
 
 
-def _affine(x: Any, weight: Any, bias: Any) -> Any:
-    out = x if weight is None else x * weight
-    return out if bias is None else out + bias
-
-
 @op
 def native_layer_norm(x, shape, weight, bias, eps):
-    out = mg.normalize(x, tuple(range(-len(shape), 0)), eps)
-    return _affine(out, weight, bias), None, None
+    return mg.layer_norm(x, weight, bias, tuple(range(-len(shape), 0)), eps)
 
 
 @op
@@ -416,25 +367,22 @@ def native_group_norm(x, weight, bias, n, channels, size, groups, eps):
     parts = mg.reshape(x, (n, groups, -1))
     out = mg.reshape(mg.normalize(parts, -1, eps), x.shape)
     wide = (1, -1, *[1] * (x.ndim - 2))
-    rows = (v if v is None else mg.reshape(v, wide) for v in (weight, bias))
-    return _affine(out, *rows), None, None
+    out = out if weight is None else out * mg.reshape(weight, wide)
+    return out if bias is None else out + mg.reshape(bias, wide)
 
 
 @op
-def _native_batch_norm_legit_functional(x, weight, bias, mean, var, training, momentum, eps):
-    mean, var = (None, None) if training else (mean, var)
-    return mg.batch_norm(x, weight, bias, mean, var, eps=eps), None, None, None, None
-
-
-@op
-def _native_batch_norm_legit(x, weight, bias, training, momentum, eps):  # without running averages
-    return mg.batch_norm(x, weight, bias, eps=eps), None, None
+def _native_batch_norm_legit(x, weight, bias, *how):
+    """In training the running averages, if there are any, are not read."""
+    return mg.batch_norm(x, weight, bias, eps=how[-1])
 
 
 @op
 def _native_batch_norm_legit_no_training(x, weight, bias, mean, var, momentum, eps):
-    return mg.batch_norm(x, weight, bias, mean, var, eps=eps), None, None
+    return mg.batch_norm(x, weight, bias, mean, var, eps=eps)
 
+
+TABLE["_native_batch_norm_legit_functional"] = _native_batch_norm_legit
 
 #: operations that torch takes apart, though not for an export
 _APART = {*_names["apart"]["operations"].split()}
@@ -481,19 +429,12 @@ def _exported(torch: Any, function: Any, examples: tuple[Any, ...]) -> Any:
             with _own_functions(torch) as own:
                 exported = torch.export.export(module, examples, strict=False)
             _detach_unrecorded(torch, exported)
-            exported = exported.run_decompositions({})
             parts = dict(torch.export.default_decompositions().items())
             more = torch._decomp.decomposition_table
-            for _ in range(4):
-                whole = {n.target: _name(n) for n in _calls(exported.graph)}
-                parts |= {t: more[t] for t, name in whole.items() if name in _APART and t in more}
-                kept = {*TABLE, "multilabel_margin_loss"}  # torch takes the latter apart wrongly
-                table = {
-                    t: parts[t] for t, name in whole.items() if name not in kept and t in parts
-                }
-                if not table:
-                    break
-                exported = exported.run_decompositions(table)
+            parts |= {target: how for target, how in more.items() if _name(target) in _APART}
+            kept = {*TABLE, "multilabel_margin_loss"}  # torch takes the latter apart wrongly
+            parts = {target: how for target, how in parts.items() if _name(target) not in kept}
+            exported = exported.run_decompositions(parts)
         except Exception as error:
             told = _first_line(error)
             where = _users_line(str(error).partition("call raised this error:")[2])
@@ -585,19 +526,15 @@ def _called(torch: Any, function: Any) -> Any:
     return called
 
 
-def _calls(graph: Any) -> list[Any]:
-    return [n for n in graph.nodes if n.op == "call_function" and n.target is not operator.getitem]
-
-
 def _is_random(node: Any) -> bool:
     return "nondeterministic_seeded" in {tag.name for tag in getattr(node.target, "tags", ())}
 
 
-def _name(node: Any) -> str:
+def _name(target: Any) -> str:
     """``addmm`` for ``aten.addmm.default``; ``max.other`` where the table tells it from the rest."""
-    schema = getattr(node.target, "_schema", None)
+    schema = getattr(target, "_schema", None)
     if schema is None:
-        return str(node.target)
+        return str(target)
     name = schema.name.partition("::")[2]
     full = f"{name}.{schema.overload_name}"
     return full if full in TABLE else name
@@ -636,7 +573,7 @@ class _Translation:
 
     def _refuse(self, unknown: dict[Any, str]) -> None:
         lines = {n: _users_line(n.meta.get("stack_trace") or "") for n in unknown}
-        told = {f"\n  aten.{_name(n)}{why}{lines[n]}": n for n, why in unknown.items()}
+        told = {f"\n  aten.{_name(n.target)}{why}{lines[n]}": n for n, why in unknown.items()}
         what = f"these operations of the function have no counterpart here:{''.join(told)}"
         advice = "write them in operations that mg has, or leave that part in PyTorch"
         raise refusal(what, advice, ProgramError)
@@ -665,7 +602,7 @@ class _Translation:
         return known
 
     def _call(self, node: Any) -> Any:
-        known, name = self.torch.fx.node.map_arg, _name(node)
+        known, name = self.torch.fx.node.map_arg, _name(node.target)
         args, kwargs = known([node.args, node.kwargs], self.values.__getitem__)
         inputs = [self.values[n] for n in node.all_input_nodes]
         lost = any(v is _UNKNOWN for v in inputs)
@@ -697,9 +634,10 @@ class _Translation:
         return self._checked(node, result, node.meta["val"])
 
     def _checked(self, node: Any, result: Any, expected: Any) -> Any:
-        """The result in torch's dtype; a shape that differs is a defect here, and said."""
-        if isinstance(result, list | tuple):
-            return [self._checked(node, *pair) for pair in zip(result, expected, strict=False)]
+        """The result in torch's dtype, or the first of several; a shape that differs is a defect here, and said."""
+        if isinstance(expected, list | tuple):
+            results = result if isinstance(result, list | tuple) else [result]
+            return [self._checked(node, *pair) for pair in zip_longest(results, expected)]
         if result is None:  # nobody asks for it
             return None
         try:
@@ -707,7 +645,7 @@ class _Translation:
         except Exception:
             self._refuse({node: " where its size depends on values"})
         if [*result.shape] != shape:
-            what = f"aten.{_name(node)} gives {list(result.shape)} here and {shape} in PyTorch"
+            what = f"aten.{_name(node.target)} gives {list(result.shape)} here and {shape} in PyTorch"
             raise refusal(what, "leave this operation in PyTorch", ProgramError)
         dtype = _dtype(expected.dtype)
         return result if result.dtype == dtype else astype(result, dtype)

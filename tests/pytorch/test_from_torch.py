@@ -131,9 +131,11 @@ OPS = {
     "instances": lambda x, y: F.instance_norm(x[None], weight=y[:, 0], bias=y[:, 1]),
     "averages without the border": lambda x, y: F.avg_pool2d((x * y)[None, None], 3, 2, 1, count_include_pad=False),
     "adaptive maxima": lambda x, y: F.adaptive_max_pool2d((x * y)[None, None, :, :4], (2, 2)),
-    "pads that cut off": lambda x, y: F.pad(x, (-1, 2, 1, -1)) * F.pad(y, (1, 0)),
+    "pads of several axes": lambda x, y: F.pad(x, (0, 2, 1, 0)) * F.pad(y, (1, 1), value=0.5)[:, :, None].sum(2).mean(),
+    "adaptive averages": lambda x, y: F.adaptive_avg_pool2d((x * y)[None, None], (2, 3)) + F.adaptive_avg_pool2d(x[None, None], 1),
+    "spread of what is constant": lambda x, y: torch.std_mean(x * 0)[0] + torch.var_mean(y * 0, 1)[0].sum() + x,
     "scattered": lambda x, y: (x * 1).scatter(1, _PLACES, y) + x.scatter(0, _PLACES[:2, :2], 3.0) * y,
-    "scattered and added": lambda x, y: x.scatter_add(0, _PLACES[:3, :4].clamp(max=3), y[:3, :4]) * x.scatter_reduce(1, _PLACES, y, "sum"),
+    "scattered and added": lambda x, y: x.scatter_add(0, _PLACES[:3, :4].clamp(max=3), y[:3, :4]) * x,
     "rows added": lambda x, y: x.index_add(0, torch.tensor([1, 1, 3]), y[:3], alpha=0.5) * x.index_copy(0, torch.tensor([2, 0]), y[:2]),
     "pairs added": lambda x, y: x.index_put((torch.tensor([1, 1, 3]), torch.tensor([2, 2, 0])), y[:3, 0], accumulate=True),
     "masks written to": lambda x, y: _set(x * y, x > 0, 0.5) * _set(y * 1, torch.tensor([True, False, True, False]), 2.0),
@@ -276,9 +278,20 @@ def test_random_numbers_are_refused_though_they_depend_on_no_input(noise):
     assert "comes in as an input" in str(error.value) or "model.eval()" in str(error.value)
 
 
-def test_options_without_a_counterpart_are_named():
-    with pytest.raises(ProgramError, match="ceil_mode"):
-        static.from_torch(nn.MaxPool2d(2, ceil_mode=True), torch.ones(1, 1, 5, 5))
+@pytest.mark.parametrize(
+    ("words", "function"),
+    {
+        "max_pool2d.* with ceil_mode": nn.MaxPool2d(2, ceil_mode=True),
+        "constant_pad_nd .*pad_width": lambda x: F.pad(x, (-1, 0)),
+        "scatter .*'reduce'": lambda x: torch.scatter(x, 3, torch.zeros_like(x).long(), x, reduce="add"),
+        "scaled_dot_product_attention .*'enable_gqa'": lambda x: F.scaled_dot_product_attention(x, x, x, enable_gqa=True),
+        "linalg_solve_ex .*'left'": lambda x: torch.linalg.solve(torch.eye(5), x, left=False),
+        "linalg_cholesky_ex .*'upper'": lambda x: torch.linalg.cholesky_ex(x @ x.mT, upper=True)[0],
+    }.items(),
+)  # fmt: skip
+def test_options_without_a_counterpart_are_named(words, function):
+    with pytest.raises(ProgramError, match=f"aten._?{words}.*\n.*\n  repair: "):
+        static.from_torch(function, torch.ones(1, 1, 5, 5))
 
 
 def test_dropout_in_training_is_refused_with_what_turns_it_off():
