@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler import schedule
 from ...compiler.lower import Lowering
 from ...compiler.memory import Memory, refusal, too_many_steps
 from ...compiler.passes.dce import drop_unneeded
@@ -103,7 +102,6 @@ class Writer(Identifiers):
         self.exact, self.max_steps = exact, max_steps
         self.op: Any = None
         self.places: dict[Any, Any] = {}  # where an Array is, or what a loop saved
-        self.joined: dict[Array, tuple[Array, int]] = {}  # a part → the whole, where it begins
         self.members: dict[str, list[Place]] = {"p": [], "s": [], "f": []}
         self.tables: dict[Any, tuple[Place, str]] = {}
         self.failures: list[Any] = []  # what raises, on what, and whose it is
@@ -137,34 +135,9 @@ class Writer(Identifiers):
         like = array.like if like is None else like
         if like is None:
             raise Unsayable("its size is known only when it runs")
-        if array not in self.places:  # else parts of it were made before
-            if array in self.joined:
-                whole, begin = self.joined[array]
-                place = self.new(whole)
-                part = place.view.reshape(-1)[begin : begin + like.size]
-                self.places[array] = place.shown(part.reshape(like.shape))
-            else:
-                self.places[array] = self.member(like, array.name)
+        if array not in self.places:
+            self.places[array] = self.member(like, array.name)
         return self.places[array]  # type: ignore[no-any-return]
-
-    def join(self, items: list[Any]) -> None:
-        """Let what is put one behind the other be made where it will stand: no copy is left to do."""
-        makers, changed = schedule.makers_of(items), schedule.changed_memory(items)
-
-        def free(array: Any) -> bool:
-            known = isinstance(array, Array) and array in makers and array.like is not None
-            fits = known and array.is_root and array.like.flags.c_contiguous
-            return fits and makers[array].into is None and array not in changed
-
-        for whole in reversed([a for a in makers if free(a)]):
-            call = makers[whole]
-            if call.function in (np.concatenate, np.stack):
-                root, first = self.joined.get(whole, (whole, 0))
-                views = parts_of(call, whole.like)
-                for part, view in zip(call.args[0], views, strict=True):
-                    if free(part) and part.dtype == whole.dtype and view.flags.c_contiguous:
-                        begin = first + Place("", whole.like, view).offset
-                        self.joined.setdefault(part, (root, begin))
 
     def member(self, like: Any, wanted: str = "", section: str = "s") -> Place:
         """A member for an array."""
@@ -274,7 +247,6 @@ class Writer(Identifiers):
 
     def items(self, items: list[Any]) -> None:
         """The parts of calls, loops and branches."""
-        self.join(items)
         for item in items:
             self.op = item.op or self.op
             try:
