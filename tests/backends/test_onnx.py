@@ -42,7 +42,7 @@ SINGLE = {
 #: what ONNX has not, with a word of the message
 NONE = {
     "inv": "linalg.inv", "solve": "linalg.solve", "det": "cofactor", "cofactor": "svd", "cholesky": "cholesky",
-    "dropout": "for_test", "select_rows": "mask", "spread_rows": "count_nonzero", "merge_rows": "count_nonzero",
+    "dropout": "for_test", "select_rows": "mask", "spread_rows": "mask", "merge_rows": "mask",
 }  # fmt: skip
 
 
