@@ -103,8 +103,8 @@ TABLE |= {
         mg.binary_cross_entropy(x, target, "none") * (1 if weight is None else weight),
         ("none", "mean", "sum")[reduction],
     ),
-    "dist": lambda x, y, p=2: mg.norm(x - y, p),
     "_cdist_forward": lambda x, y, p, mode: mg.norm(x[..., None, :] - y[..., None, :, :], p, -1),
+    "linear": lambda x, w, b=None: mg.linear(x, mg.swapaxes(w, -1, -2), b),
     "addmm": lambda b, x, y, *, beta=1, alpha=1: _scaled(b, beta) + _scaled(mg.matmul(x, y), alpha),
     "cat": lambda tensors, dim=0: mg.concat([x for x in tensors if x.shape != (0,)], dim),
     "select": lambda x, dim, index: x[*[slice(None)] * (dim % x.ndim), index],
@@ -185,12 +185,6 @@ TABLE |= {"max": _extreme(mg.max, mg.argmax), "min": _extreme(mg.min, mg.argmin)
 
 
 # -- matrices
-
-
-@op
-def linear(x, w, b=None):
-    out = mg.matmul(x, mg.swapaxes(w, -1, -2))
-    return out if b is None else out + b
 
 
 @op
@@ -287,12 +281,6 @@ def index_put(x, indices, y, accumulate=False):
     at = tuple(i if isinstance(i, slice) else np.zeros(i.shape, int) for i in index)
     y = mg.broadcast_to(y, np.broadcast_to(0, x.shape)[at].shape)
     return x + scattered(y, *arrays, shape=x.shape, template=template)
-
-
-@op
-def unfold(x, dim, size, step):
-    first = np.arange(0, x.shape[dim] - size + 1, step)[:, None]
-    return mg.moveaxis(mg.take(x, first + np.arange(size), dim), dim % x.ndim + 1, -1)
 
 
 @op
@@ -404,7 +392,7 @@ def from_torch(function: Any, *examples: Any) -> Program:
     >>> import minigrad as mg
     >>> program = from_torch(torch.nn.Linear(2, 1), torch.ones(3, 2))      # doctest: +SKIP
     >>> [op.type for op in program.global_block().ops]                     # doctest: +SKIP
-    ['swapaxes', 'matmul', 'add']
+    ['swapaxes', 'linear']
     """
     torch = sys.modules.get("torch")
     if torch is None or not (isinstance(function, torch.nn.Module) or callable(function)):
@@ -645,7 +633,9 @@ class _Translation:
         except Exception:
             self._refuse({node: " where its size depends on values"})
         if [*result.shape] != shape:
-            what = f"aten.{_name(node.target)} gives {list(result.shape)} here and {shape} in PyTorch"
+            what = (
+                f"aten.{_name(node.target)} gives {list(result.shape)} here and {shape} in PyTorch"
+            )
             raise refusal(what, "leave this operation in PyTorch", ProgramError)
         dtype = _dtype(expected.dtype)
         return result if result.dtype == dtype else astype(result, dtype)
