@@ -47,14 +47,8 @@ def _axes(dim: Any) -> Any:
     return None if dim == () else dim
 
 
-def _in(x: Any, dtype: str | None) -> Any:
-    return x if dtype is None else mg.astype(x, dtype)
-
-
 def _along(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda x, dim=None, keepdim=False, *, dtype=None: function(
-        _in(x, dtype), _axes(dim), keepdim
-    )
+    return lambda x, dim=None, keepdim=False: function(x, _axes(dim), keepdim)
 
 
 TABLE |= {name: _along(getattr(mg, to)) for name, to in _names["along"].items()}
@@ -82,10 +76,8 @@ TABLE |= {
     "softplus": lambda x, beta=1, threshold=20: mg.where(
         x * beta > threshold, x, mg.softplus(x * beta) / beta
     ),
-    "cumsum": lambda x, dim, *, dtype=None: mg.cumsum(_in(x, dtype), dim),
-    "cumprod": lambda x, dim, *, dtype=None: mg.cumprod(_in(x, dtype), dim),
-    "linalg_vector_norm": lambda x, ord=2, dim=None, keepdim=False, *, dtype=None: mg.norm(
-        _in(x, dtype), ord, _axes(dim), keepdim
+    "linalg_vector_norm": lambda x, ord=2, dim=None, keepdim=False: mg.norm(
+        x, ord, _axes(dim), keepdim
     ),
     "_softmax": lambda x, dim, half: mg.softmax(x, dim),
     "_log_softmax": lambda x, dim, half: mg.log_softmax(x, dim),
@@ -110,8 +102,8 @@ TABLE |= {
     "select": lambda x, dim, index: x[*[slice(None)] * (dim % x.ndim), index],
     "index_select": lambda x, dim, index: mg.take(x, index, dim),
     "index": lambda x, indices: x[tuple(slice(None) if i is None else i for i in indices)],
-    "_to_copy": lambda x, *, dtype=None, **where: _in(x, dtype),
-    "full_like": lambda x, value, **how: np.full(x.shape, value, how.get("dtype") or x.dtype),
+    "_to_copy": lambda x: x,
+    "full_like": lambda x, value: np.full(x.shape, value),
     "copy": lambda x, y, non_blocking=False: mg.broadcast_to(y, x.shape),
     "native_dropout": lambda x, p, train: (x, _lacks(p * train, _DROPS)),
 }
@@ -611,15 +603,20 @@ class _Translation:
             return _UNKNOWN
         if name.startswith("bitwise_") and node.meta["val"].dtype != self.torch.bool:
             self._refuse({node: " with integers"})
+        args, kwargs = self._plain(args), self._plain(kwargs)
+        dtype = kwargs.pop("dtype", None)  # what it computes in
+        if dtype is not None and name != "full_like":
+            args = astype(args[0], _dtype(dtype)), *args[1:]
         try:
-            result = TABLE[name](*self._plain(args), **self._plain(kwargs))
+            result = TABLE[name](*args, **kwargs)
         except NotImplementedError as error:
             self._refuse({node: f" with {error}"})
         except Exception as error:
             self._refuse({node: f" ({_first_line(error)})"})
+        expected = node.meta["val"]
         if isinstance(result, np.ndarray):  # only a shape was asked for
-            return self.torch.as_tensor(result)
-        return self._checked(node, result, node.meta["val"])
+            return self.torch.as_tensor(result, dtype=expected.dtype)
+        return self._checked(node, result, expected)
 
     def _checked(self, node: Any, result: Any, expected: Any) -> Any:
         """The result in torch's dtype, or the first of several; a shape that differs is a defect here, and said."""
@@ -641,7 +638,7 @@ class _Translation:
         return result if result.dtype == dtype else astype(result, dtype)
 
     def _plain(self, value: Any) -> Any:
-        """What an op of this package takes: no Tensors, dtypes or settings of torch."""
+        """What an op of this package takes: no Tensors or settings of torch."""
         if isinstance(value, self.torch.Tensor):
             return self._variable(value)
         if isinstance(value, list | tuple):
@@ -649,7 +646,7 @@ class _Translation:
         if isinstance(value, dict):
             drop = ("memory_format", "layout", "device", "pin_memory", "non_blocking")
             return {k: self._plain(v) for k, v in value.items() if k not in drop}
-        return _dtype(value) if isinstance(value, self.torch.dtype) else value
+        return value
 
     def _variable(self, value: Any, numbers: bool = True) -> Any:
         """A constant of torch as one here, under its name if it has one, or as a number."""
