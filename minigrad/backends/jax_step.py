@@ -222,7 +222,15 @@ class JaxReplay(Replay):
     def put(self, call: Call, source: Any, value: Any) -> Any:
         """The value that a view looks at, with what the view is now."""
         if call.path == "[]":
-            return source.at[call.args[1]].set(value)
+            index = call.args[1]
+            if source.dtype.kind != "f":
+                return source.at[index].set(value)
+            # XLA compiles a pad in half the time of a scatter
+            new, there = (
+                transposed(lambda x: x[index], source.shape, v)
+                for v in (value, jnp.ones_like(value))
+            )
+            return jnp.where(there != 0, new, source)
         return source.ravel().at[self.places(call)].set(value).reshape(source.shape)
 
     def opaque(self, call: Call, args: Any, attrs: dict[str, Any]) -> Any:
