@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.format import FEW, NOT_YET, format_number, format_value
+from ..graph.format import FEW, NOT_YET, format_number, format_value, numeric
 
 LONGEST = 44
 Values = Mapping[str, Any]  # by name
@@ -24,6 +24,10 @@ Values = Mapping[str, Any]  # by name
 
 class NotUnderstood(Exception):
     """The code is not a plain formula."""
+
+
+#: and what else goes wrong where code cannot be read: there is none, it is no Python, it is too deep
+_NO_FORMULA = (NotUnderstood, OSError, TypeError, ValueError, KeyError, SyntaxError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -104,17 +108,14 @@ def _read(method: Any, inputs: tuple[str, ...], name: str) -> Formula | None:
         formula = Formula(results, numbered(name, len(results)))
         short = all(len(line) <= LONGEST for line in formula.lines())
         return formula if short else None
-    except (NotUnderstood, RecursionError, ValueError):
+    except _NO_FORMULA:
         return None
 
 
 def _returned(function: Any, known: dict[str, ast.expr]) -> tuple[ast.expr, ...]:
     """The results of a function in what is ``known`` of names, and of texts like ``self.inputs[0]``."""
-    try:
-        source = inspect.getsource(inspect.unwrap(function))
-        (definition,) = ast.parse(textwrap.dedent(source)).body
-    except (OSError, TypeError, SyntaxError, ValueError) as error:
-        raise NotUnderstood from error
+    source = inspect.getsource(inspect.unwrap(function))
+    (definition,) = ast.parse(textwrap.dedent(source)).body
     for statement in definition.body if isinstance(definition, ast.FunctionDef) else ():
         match statement:
             case ast.Expr(ast.Constant(str())):
@@ -194,19 +195,15 @@ def _expression(function: Callable[..., Any], slot: str) -> ast.expr | None:
         else:
             (body,) = _returned(function, known)
         return body if written(body) else None
-    except (NotUnderstood, RecursionError, ValueError, KeyError):
+    except _NO_FORMULA:
         return None
 
 
 @functools.lru_cache(maxsize=64)
 def _lambdas(path: str) -> dict[tuple[int, str | None], ast.expr]:
     """(line, keyword) → the body of the lambda that begins there."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(path)))
-    except (SyntaxError, ValueError):
-        return {}
     bodies: dict[tuple[int, str | None], ast.expr] = {}
-    for node in ast.walk(tree):
+    for node in ast.walk(ast.parse("".join(linecache.getlines(path)))):
         if isinstance(node, ast.keyword) and isinstance(node.value, ast.Lambda):
             bodies.setdefault((node.value.lineno, node.arg), node.value.body)
     return bodies
@@ -334,10 +331,6 @@ def _write(node: ast.expr, values: Mapping[str, str], numbers: Values) -> tuple[
             return f"not {write(value, 1)}", 1
         case ast.BinOp(ast.Name(name) as left, ast.Mult(), ast.Name(again)) if name == again:
             return f"{write(left, 4)}²", 3
-        case ast.BinOp(ast.BinOp(_, ast.Pow(), power), ast.Mult(), factor) if (
-            worked_out(power) == 0
-        ):
-            return _write(factor, values, numbers)
         case ast.BinOp(base, ast.Pow(), power):
             number = worked_out(power)
             if number in (0, 1):
@@ -390,13 +383,8 @@ def literal(text: str) -> Any:
 
 def number_text(value: Any) -> str:
     """A value as it is put into a formula: one number, or nothing."""
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        return ""
-    if array.size != 1 or array.dtype.kind not in "biuf":
-        return ""
-    return format_number(array.item())
+    array = numeric(value)
+    return format_number(array.item()) if array is not None and array.size == 1 else ""
 
 
 def computed(node: ast.expr, values: Values) -> Any:

@@ -267,8 +267,6 @@ class Drawing:
             source = self.value(variable).gradient
             if source is not None:
                 self.graph.edge(source, op, "grad", carries=unwrap(gy))
-        if len(slots) != len(back.gxs):
-            slots = [Slot(None, {})] * len(back.gxs)
         for k, (variable, gx, slot) in enumerate(zip(call.inputs, back.gxs, slots, strict=False)):
             there = self.value(variable).arrives or op
             self.graph.edge(
@@ -291,10 +289,9 @@ class Drawing:
 
 def slots_of(back: Back) -> list[Slot]:
     """What a call gives: formulas with the numbers put in, where its code is a formula."""
-    formulas = back.formula.results or (None,) * len(back.gxs)
-    count = len(formulas)
-    results = back.gxs if len(back.gxs) == count else (None,) * count
-    parts = zip(numbered("gx", count), formulas, results, strict=True)
+    count, formulas = len(back.gxs), back.formula.results
+    known = formulas if len(formulas) == count else (None,) * count
+    parts = zip(numbered("gx", count), known, back.gxs, strict=True)
     return [Slot(formula, {}, back.values, gx, name=name) for name, formula, gx in parts]
 
 

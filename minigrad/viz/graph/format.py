@@ -124,7 +124,7 @@ def format_value(value: Any) -> str:
     value = unwrap(value)
     if value is None:
         return NOT_YET
-    array = _numeric(value)
+    array = numeric(value)
     if array is None:
         return shorten(f"str {value}" if isinstance(value, str) else type(value).__name__)
     return _elements(array) if 0 < array.size <= FEW else format_type(array)
@@ -150,7 +150,7 @@ def explain_value(value: Any) -> str:
     value = unwrap(value)
     if value is None:
         return "not computed yet"
-    array = _numeric(value)
+    array = numeric(value)
     if array is None:
         name = type(value).__name__
         written = isinstance(value, (str, bytes))
@@ -172,7 +172,7 @@ def strip(value: Any) -> str:
     >>> strip(np.arange(6.0))
     '▁▂▄▅▇█ ‖7.42‖'
     """
-    array = _numeric(unwrap(value))
+    array = numeric(value)
     if array is None or not FEW < array.size <= MANY or array.dtype.kind == "c":
         return ""
     numbers = array.astype(float).ravel()
@@ -191,14 +191,16 @@ def norm(numbers: Array) -> float:
 
 def same_value(one: Any, other: Any) -> bool:
     """Are two values equal up to rounding?  Never raises."""
-    one, other = _numeric(unwrap(one)), _numeric(unwrap(other))
+    one, other = numeric(one), numeric(other)
     if one is None or other is None or one.shape != other.shape:
         return False
     with np.errstate(all="ignore"):
         return bool(np.allclose(one, other, rtol=1e-9, atol=1e-12, equal_nan=True))
 
 
-def _numeric(value: Any) -> Array | None:
+def numeric(value: Any) -> Array | None:
+    """The array of numbers that a value is or holds, if it does."""
+    value = unwrap(value)
     if not isinstance(value, (np.ndarray, np.generic, int, float, complex, list, tuple)):
         return None
     try:
@@ -235,5 +237,5 @@ def cells(value: Any) -> Array | None:
     >>> cells(np.arange(10_000)), cells(np.float32(2)), cells(np.arange(6)).size
     (None, None, 6)
     """
-    array = _numeric(unwrap(value))
+    array = numeric(value)
     return array.copy() if array is not None and FEW < array.size <= MOST_CELLS else None
