@@ -118,7 +118,6 @@ class Drawing:
         fns = [x if hasattr(x, "next_functions") else x.grad_fn for x in things]
         self.steps = {fn: Step(fn) for fn in walk_order(fn for fn in fns if fn is not None)}
         self.leaves: dict[int, Place] = {}  # by id of the tensor
-        self.constants: dict[int, Place] = {}
         self.values: dict[Key, Any] = {}  # (fn, output) → what it gave, if that is known
         self.seeds: dict[Key, Any] = {}  # (fn, output) → what backward started with
         self.gave: dict[Key, Any] = {}  # (fn, slot) → what it gave in backward
@@ -249,11 +248,11 @@ class Drawing:
         maker, number = self._maker(tensor)
         return self.leaf(tensor) if maker is None else self.result(maker, number)
 
-    def leaf(self, tensor: Any) -> Place:
+    def leaf(self, tensor: Any, kind: str = "leaf", name: str = "") -> Place:
         """A tensor that nothing in the graph made."""
         if id(tensor) not in self.leaves:
-            kind = "leaf" if getattr(tensor, "requires_grad", True) else "data"
-            self.leaves[id(tensor)] = self._tensor(kind, self.names(tensor), tensor)
+            kind = kind if getattr(tensor, "requires_grad", True) else "data"
+            self.leaves[id(tensor)] = self._tensor(kind, name or self.names(tensor), tensor)
         return self.leaves[id(tensor)]
 
     def _constant(self, step: Step, slot: str, optional: bool) -> Place | None:
@@ -272,11 +271,7 @@ class Drawing:
             place.held = literal(number)
             return place
         name = name or f"{slot} of {forward_name(step.fn)}"
-        if value is None:
-            return self._tensor("data", name, None)
-        if id(value) not in self.constants:
-            self.constants[id(value)] = self._tensor("data", name, value)
-        return self.constants[id(value)]
+        return self._tensor("data", name, None) if value is None else self.leaf(value, "data", name)
 
     def _tensor(self, kind: str, name: str, tensor: Any, tooltip: str = _GONE) -> Place:
         """A tensor with its value; without one if it is gone: it was computed, so no dash."""

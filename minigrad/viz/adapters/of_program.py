@@ -5,7 +5,6 @@ operator has ``type``, ``inputs``, ``outputs``, ``attrs``, ``role``.  The course
 classes and `minigrad.static` both do.
 """
 
-import functools
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -129,8 +128,7 @@ class BlockSheet(Sheet):
 
     def handed_over(self) -> list[tuple[str, str]]:
         """Attrs of the loop say it as ``carry`` {start: end}, or as the lists ``carried`` and ``next``."""
-        if self.owner is None:
-            return []
+        assert self.owner is not None  # it holds a loop's body
         op, attrs = self.owner.op, self.owner.op.attrs
         following = attrs.get("carry", {})
         if self.backward:
@@ -289,9 +287,5 @@ def shape_texts(var: Any) -> tuple[str, str]:
 
 def dtype_text(var: Any) -> str:
     """``int64``, whether the dtype is text, a NumPy dtype or its class."""
-    return _dtype_name(getattr(var, "dtype", None))
-
-
-@functools.cache  # NumPy makes the name anew each time
-def _dtype_name(dtype: Any) -> str:
+    dtype = getattr(var, "dtype", None)
     return getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype or "")

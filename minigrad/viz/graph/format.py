@@ -127,13 +127,8 @@ def format_value(value: Any) -> str:
     array = numeric(value)
     if array is None:
         return shorten(f"str {value}" if isinstance(value, str) else type(value).__name__)
-    return _elements(array) if 0 < array.size <= FEW else format_type(array)
-
-
-def format_type(value: Any) -> str:
-    """Shape and dtype: ``[2,3] float64``."""
-    array = np.asarray(value)
-    return f"{format_shape(array.shape)} {array.dtype}"
+    few = 0 < array.size <= FEW
+    return _elements(array) if few else f"{format_shape(array.shape)} {array.dtype}"
 
 
 def format_shape(shape: Any) -> str:
