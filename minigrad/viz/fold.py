@@ -67,7 +67,8 @@ class Segment:
             return f"{called(self.ops[0])} … {called(self.ops[-1])}"
         if self.period:
             names = [n.name for n in self.ops[: self.period]]
-            return f"{self.times} × ({_listed(names)})"
+            names = [*names[:3], "…", names[-1]] if len(names) > 5 else names
+            return f"{self.times} × ({', '.join(names)})"
         kinds = [kind for kind, _ in Counter(n.name for n in self.ops).most_common()]
         return ", ".join([*kinds[:_KINDS], "…"] if len(kinds) > _KINDS else kinds)
 
@@ -169,12 +170,6 @@ def stacks(graph: Graph, segments: list[Segment]) -> list[Segment]:
             read[node.side, node.region, by].append(node)
     many = [Segment(leaves) for leaves in read.values() if len(leaves) > _MANY]
     return [*many, *(twin for stack in many for twin in mirrored(graph, stack))]
-
-
-def _listed(names: list[str]) -> str:
-    if len(names) > 5:
-        names = [*names[:3], "…", names[-1]]
-    return ", ".join(names)
 
 
 def said_size(ops: Iterable[Node]) -> str:

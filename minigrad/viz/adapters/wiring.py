@@ -376,7 +376,7 @@ def flat(slots: Mapping[str, Iterable[str]]) -> list[str]:
     >>> flat({"x": ["a"], "xs": ["b", "c"]})
     ['a', 'b', 'c']
     """
-    return [n for names in slots.values() for n in ([names] if isinstance(names, str) else names)]
+    return [name for _, name in ported(slots)]
 
 
 def is_scopes(name: str) -> bool:
