@@ -128,7 +128,10 @@ def _repeats(ops: list[Node]) -> list[Segment]:
     names, repeats, at = [n.name for n in ops], [], 0
     while at < len(ops):
         longest = min(_LONGEST_PERIOD, (len(ops) - at) // _FEWEST_REPEATS)
-        covers = {p: _covered(names, at, p) for p in range(1, longest + 1)}
+        again = [
+            p for p in range(1, longest + 1) if names[at] == names[at + p] == names[at + 2 * p]
+        ]
+        covers = {p: _covered(names, at, p) for p in again}
         period = max(covers, key=covers.__getitem__, default=0)
         covered = covers.get(period, 0)
         if covered:
