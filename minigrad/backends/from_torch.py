@@ -199,6 +199,19 @@ def scaled_dot_product_attention(
     return mg.matmul(mg.where(attn_mask, shares, 0.0), v)
 
 
+@op
+def _linalg_solve_ex(a, b, *, check_errors=False):
+    if b.ndim == a.ndim - 1:  # vectors
+        return mg.squeeze(mg.solve(a, mg.expand_dims(b, -1)), -1)
+    return mg.solve(a, b)
+
+
+@op
+def linalg_cholesky_ex(a, *, upper=False, check_errors=False):
+    out = mg.cholesky(a)
+    return mg.swapaxes(out, -1, -2) if upper else out
+
+
 # -- shapes
 
 
@@ -262,6 +275,12 @@ def scatter_add(x, dim, index, y):
 
 
 @op
+def scatter_reduce(x, dim, index, y, reduce):
+    _lacks(reduce != "sum", f"{reduce=}")
+    return scatter_add(x, dim, index, y)
+
+
+@op
 def index_put(x, indices, y, accumulate=False):
     index = tuple(slice(None) if i is None else i for i in indices)
     (axis, first), *others = [(k, i) for k, i in enumerate(indices) if i is not None]
@@ -278,10 +297,19 @@ def index_put(x, indices, y, accumulate=False):
 
 
 @op
+def unfold(x, dim, size, step):
+    first = np.arange(0, x.shape[dim] - size + 1, step)[:, None]
+    return mg.moveaxis(mg.take(x, first + np.arange(size), dim), dim % x.ndim + 1, -1)
+
+
+@op
 def constant_pad_nd(x, pad, value=0.0):
     pairs = [*zip(pad[::2], pad[1::2], strict=True)][::-1]
     pairs = [(0, 0)] * (x.ndim - len(pairs)) + pairs
-    return mg.pad(x, pairs, value)
+    if min(pad, default=0) < 0:  # that cuts off
+        sides = zip(x.shape, pairs, strict=True)
+        x = x[tuple(slice(max(-a, 0), n + min(b, 0)) for n, (a, b) in sides)]
+    return mg.pad(x, [(max(a, 0), max(b, 0)) for a, b in pairs], value)
 
 
 @op

@@ -131,20 +131,21 @@ OPS = {
     "instances": lambda x, y: F.instance_norm(x[None], weight=y[:, 0], bias=y[:, 1]),
     "averages without the border": lambda x, y: F.avg_pool2d((x * y)[None, None], 3, 2, 1, count_include_pad=False),
     "adaptive maxima": lambda x, y: F.adaptive_max_pool2d((x * y)[None, None, :, :4], (2, 2)),
+    "pads that cut off": lambda x, y: F.pad(x, (-1, 2, 1, -1)) * F.pad(y, (1, 0)),
     "pads of several axes": lambda x, y: F.pad(x, (0, 2, 1, 0)) * F.pad(y, (1, 1), value=0.5)[:, :, None].sum(2).mean(),
     "adaptive averages": lambda x, y: F.adaptive_avg_pool2d((x * y)[None, None], (2, 3)) + F.adaptive_avg_pool2d(x[None, None], 1),
     "spread of what is constant": lambda x, y: torch.std_mean(x * 0)[0] + torch.var_mean(y * 0, 1)[0].sum() + x,
     "scattered": lambda x, y: (x * 1).scatter(1, _PLACES, y) + x.scatter(0, _PLACES[:2, :2], 3.0) * y,
-    "scattered and added": lambda x, y: x.scatter_add(0, _PLACES[:3, :4].clamp(max=3), y[:3, :4]) * x,
+    "scattered and added": lambda x, y: x.scatter_add(0, _PLACES[:3, :4].clamp(max=3), y[:3, :4]) * x.scatter_reduce(1, _PLACES, y, "sum"),
     "rows added": lambda x, y: x.index_add(0, torch.tensor([1, 1, 3]), y[:3], alpha=0.5) * x.index_copy(0, torch.tensor([2, 0]), y[:2]),
     "pairs added": lambda x, y: x.index_put((torch.tensor([1, 1, 3]), torch.tensor([2, 2, 0])), y[:3, 0], accumulate=True),
     "masks written to": lambda x, y: _set(x * y, x > 0, 0.5) * _set(y * 1, torch.tensor([True, False, True, False]), 2.0),
     "a column written to by its mask": lambda x, y: _set(x * y, (slice(None), torch.arange(5) > 2), 0.0) * y,
     "a smaller index": lambda x, y: x.gather(1, _PLACES[:2, :2]) * y[:2, :2],
-    "folded windows": lambda x, y: F.fold(F.unfold(x[None, None], 2), (4, 5), 2)[0, 0] * y + x,
+    "folded windows": lambda x, y: F.fold(F.unfold(x[None, None], 2), (4, 5), 2)[0, 0] * y + x.unfold(1, 3, 1).sum((1, 2))[:, None],
     "running products": lambda x, y: x.cumprod(1) * y,
     "truncated": lambda x, y: torch.trunc(x * 3) * y + torch.frac(x),
-    "the nearest": lambda x, y: x[torch.cdist(y, x).argmin(1)] + torch.cdist(x, y) @ y,
+    "the nearest": lambda x, y: x[torch.cdist(y, x).argmin(1)] + torch.cdist(x, y) @ y + torch.dist(x, y),
     "any and all": lambda x, y: (x > 0).any(1, keepdim=True) * y + (x > -9).all() * x,
     "means with variances": lambda x, y: torch.var_mean(x, 1)[0] * torch.std_mean(y, 1)[0] + torch.std_mean(y)[0],
     "larger of two": lambda x, y: torch.max(x, y) * torch.min(x, y),
@@ -152,6 +153,10 @@ OPS = {
     "vectors": lambda x, y: torch.addmv(x[:, 0], x, y[0]),
     "solved": lambda x, y: torch.linalg.solve(_definite(x), y) + torch.linalg.solve(_definite(y), x[:, 0])[:, None],
     "triangular": lambda x, y: torch.linalg.solve_triangular(torch.linalg.cholesky(_definite(x)), y, upper=False),
+    "stacks of vectors": lambda x, y: torch.linalg.solve(
+        torch.stack([_definite(x), _definite(y)]), torch.stack([x[:, 0], y[:, 1]])
+    ),
+    "upper factors": lambda x, y: torch.linalg.cholesky(_definite(x), upper=True) @ y,
     "determinants": lambda x, y: torch.linalg.det(_definite(x)[None]) * y.sum(),
     "dropout at rest": lambda x, y: F.dropout(x, 0.5, training=False) * y,
 }  # fmt: skip
@@ -282,11 +287,10 @@ def test_random_numbers_are_refused_though_they_depend_on_no_input(noise):
     ("words", "function"),
     {
         "max_pool2d.* with ceil_mode": nn.MaxPool2d(2, ceil_mode=True),
-        "constant_pad_nd .*pad_width": lambda x: F.pad(x, (-1, 0)),
+        "scatter_reduce.* with reduce='amax'": lambda x: x.scatter_reduce(3, torch.zeros_like(x).long(), x, "amax"),
         "scatter .*'reduce'": lambda x: torch.scatter(x, 3, torch.zeros_like(x).long(), x, reduce="add"),
         "scaled_dot_product_attention .*'enable_gqa'": lambda x: F.scaled_dot_product_attention(x, x, x, enable_gqa=True),
         "linalg_solve_ex .*'left'": lambda x: torch.linalg.solve(torch.eye(5), x, left=False),
-        "linalg_cholesky_ex .*'upper'": lambda x: torch.linalg.cholesky_ex(x @ x.mT, upper=True)[0],
     }.items(),
 )  # fmt: skip
 def test_options_without_a_counterpart_are_named(words, function):
