@@ -325,6 +325,9 @@ def trouble(steps: list[Flow], counts: Mapping[Any, int], place: Any, total: Any
         return text, repair or TABLES["ways"]["explodes"] * bool(np.isinf(bad[0].gave))
     if size == 0 and as_array(total).size:
         dead = [s for s in on_path if s.came != 0 and s.gave == 0]
+        if dead and dead[0].came < np.finfo(as_array(total).dtype).tiny:  # the last digit, rounded
+            text = f"it vanishes: {dead[0].came:.1e} came to {_where(dead[0])}, and 0 is left"
+            return text, TABLES["ways"]["vanishes"]
         if dead:
             return _told("every number of it is 0: lost first", dead[0])
         same = any(s.gave for s in last)

@@ -214,10 +214,13 @@ class Case:
         graph = self.graph(output)
         if place := graph.place(x):
             return self._on_path(x, name, graph, place)
-        checkpointed = any("CheckpointFunction" in n.name() for n in graph.all)
+        checkpointed = [n.fn for n in graph.all if "CheckpointFunction" in n.name()]
         if checkpointed and x.is_leaf and x.grad is not None:
             held = "(checkpoint(…, use_reentrant=True) holds its paths: they are made in backward)"
             return Explanation(name, x.grad).remark(held)
+        inside = [getattr(fn, "run_function", None) for fn in checkpointed]
+        if any(p is x for f in inside for p in getattr(f, "parameters", list)()):
+            return self._without_grad(x, name, graph)  # its paths are made in backward
         return self._off_path(x, name, graph)
 
     def name(self, x: Any) -> str:
@@ -363,8 +366,10 @@ class Case:
         told = traced(name, graph.start, graph.all, place, (graph.end, graph.output), flown)
         if told.total is None:
             counts = count_paths(graph.all, place)
-            own = [n for n in graph.all if hasattr(n.fn, "_forward_cls") and n.seq]
-            by = (f"{n.name()} (a Function of yours)" for n in own if counts.get(n))
+            own = [n for n in counts if hasattr(n.fn, "_forward_cls") and n.seq and counts[n]]
+            if any("CheckpointFunction" in n.name() for n in own):
+                return Explanation(name)  # it runs within a whole backward only
+            by = (f"{n.name()} (a Function of yours)" for n in own)
             who = next(by, f"a node below {graph.root.name()}")
             return because(name, "function_gave_none", who=who)
         return told
