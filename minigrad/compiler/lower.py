@@ -325,9 +325,11 @@ class Lowering:
             self.inside(item.test, test)
             item.go_on = test.find(op.attrs["cond"])
         self.inside(item.body, inner)
-        for (local, name), (start, begin) in zip(handed_on, begins, strict=True):
-            value = self.leaving(item.body, inner, local)
-            final = self.result(names, name, (start, value), start.like if back else None)
+        values = [self.leaving(item.body, inner, local) for local, _ in handed_on]
+        # a step may hand on what it was given as another value: each may lie in any memory of these
+        near = [*(start for start, _ in begins), *values]
+        for (local, name), (start, begin), value in zip(handed_on, begins, values, strict=True):
+            final = self.result(names, name, near, start.like if back else None)
             final.name = local if name == EMPTY else name
             item.carried.append((start, begin, value, final))
         for name, local, like in totals:
@@ -384,7 +386,10 @@ class Lowering:
 
     def save(self, inner: Names, frames: Values, forward: Any, backward: list[Any]) -> None:
         """Let the forward step save what was captured: its list keeps that memory, too."""
-        frames = frames.item.frames = frames.filled
+        item = frames.item
+        frames = item.frames = frames.filled
+        if isinstance(item, Loop):
+            frames.roots += tuple(r for *_, final in item.carried for r in final.roots[1:])
         for value in inner.saved:
             if not any(value is v for v in forward):
                 forward.append(value)

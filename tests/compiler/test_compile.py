@@ -639,6 +639,21 @@ def test_inexact_programs_differ_in_the_last_bits_at_most(name):
         )
 
 
+def test_what_a_loop_hands_on_under_another_name_is_not_overwritten_before_its_backward():
+    prog = static.Program()
+    with static.program_guard(prog):
+        x, u = static.data("x", [1]), static.parameter("u", [0.7])
+        m = x * u * 0.5
+        _, a, b = static.while_loop(
+            lambda i, a, b: i < 3, lambda i, a, b: (i + 1, mg.tanh(x / (1 + b * b)), a), [0, m, x]
+        )
+        pairs = static.append_backward(mg.sum((a + b * 0.69) * m) + mg.mean(m) * 0.5)
+    feed, fetch = {"x": np.array([-0.327])}, [g for _, g in pairs]
+    (expected,) = static.Executor().run(prog, feed, fetch)
+    (got,) = static.compile(prog, fetch=fetch)(**feed)
+    np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+
 def test_what_every_step_of_a_nest_of_loops_computes_alike_has_the_right_bits():
     prog = static.Program()
     with static.program_guard(prog):
