@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
+import sys
+import tempfile
 from importlib.util import find_spec
 
 import pytest
@@ -26,6 +29,16 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
         return 0
     available = getattr(os, "sched_getaffinity", None)
     return len(available(0)) if available else os.cpu_count() or 1
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Where Python is to leave no bytecode in the project, the processes of this run share it elsewhere.
+
+    Each of the hundreds that tests start would compile all that it imports, which takes longer than many tests.
+    """
+    if sys.dont_write_bytecode and os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+        folder = os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp(prefix="minigrad-bytecode-")
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
 def pytest_collection_finish() -> None:
