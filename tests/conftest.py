@@ -24,7 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 _TEXT = re.compile(r""" "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' """, re.VERBOSE)
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True, scope="module")
 def quotes_without_texts() -> Iterator[None]:
     """Errors quote the user's line, and in a test that line may hold the very words the error is to say.
 
