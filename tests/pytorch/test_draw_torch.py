@@ -62,12 +62,6 @@ def test_a_module_in_a_dictionary_is_called_by_its_plain_name_where_it_has_one()
     }
 
 
-def test_a_complex_number_is_called_by_its_value_as_a_real_one_is():
-    z = torch.tensor(1 + 1j, requires_grad=True)
-    for number, text in ((2 + 3j, "2+3j"), (2.0, "2")):
-        assert [n.name for n in mg.draw(z * number).graph if n.kind == "data"] == [text]
-
-
 def test_an_index_from_the_end_is_a_negative_number():
     x = torch.ones(3, 2, requires_grad=True)
     assert formulas(mg.draw(x[-1].sum()).graph)["SelectBackward0"] == ("put(g, -1)",)
