@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.format import FEW, NOT_YET, format_number, format_value, numeric
+from ..graph.format import FEW, NOT_YET, format_number, format_value
 
 LONGEST = 44
 Values = Mapping[str, Any]  # by name
@@ -383,8 +383,12 @@ def literal(text: str) -> Any:
 
 def number_text(value: Any) -> str:
     """A value as it is put into a formula: one number, or nothing."""
-    array = numeric(value)
-    return format_number(array.item()) if array is not None and array.size == 1 else ""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        return ""
+    one = array.size == 1 and array.dtype.kind in "biuf"
+    return format_number(array.item()) if one else ""
 
 
 def computed(node: ast.expr, values: Values) -> Any:
