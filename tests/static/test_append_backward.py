@@ -466,12 +466,37 @@ def test_a_gradient_through_a_state_that_a_block_writes_is_refused(build, said):
         static.append_backward(loss)
 
 
-@pytest.mark.parametrize("around", [branched, lambda v, move: three_steps(lambda a: move(), v)])
+def after_a_constant(v, move):
+    """The state is written in two branches, and only what the second writes depends on w."""
+    program = v.block.program
+    state, five = program.global_block().var("state"), static.data("five", [])
+
+    def put():
+        program.current_block().append_op("assign", {"x": five}, {"out": state})
+        return v * 1.0
+
+    return branched(v, put) + branched(v, move)
+
+
+@pytest.mark.parametrize(
+    "around", [branched, lambda v, move: three_steps(lambda a: move(), v), after_a_constant]
+)
 def test_a_state_that_a_block_writes_is_no_target(around):
     loss = moving_a_state(lambda w, v, state, move: around(v, move))
     with pytest.raises(ProgramError, match="the target is 'state', which"):
         static.gradients(loss.block.var("state"), [loss.block.var("w")])
     assert static.gradients(loss, [loss.block.var("v")])[0] is not None
+
+
+def test_a_state_that_is_written_again_behind_the_block_is_a_target():
+    def build(w, v, state, move):
+        loss = branched(v, move)
+        state.program.current_block().append_op("assign", {"x": w * 3.0}, {"out": state})
+        return loss
+
+    loss = moving_a_state(build)
+    (dw,) = static.gradients(loss.block.var("state"), [loss.block.var("w")])
+    assert static.Executor().run(loss.program, fetch_list=[dw]) == [3.0]
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,6 @@ def find_op_path(
     flows, behind = _flows(block, ops, wanted, no_grad)
     inside = dict([*written_inside(block, ops)][::-1])  # name → the first that writes it
     needed = set(targets) - no_grad
-    for name, k in inside.items() if behind else ():
-        if name in needed and not behind.get(k, {}).get(name, set()).isdisjoint(flows[k][0]):
-            raise ProgramError(_written_before(None, name, ops[k]))
     #: wanted name → the last operator whose gradient reaches it; a target's is there already
     read = dict.fromkeys(needed, len(ops))
     closed: dict[str, int] = {}  # … and an operator before that which gave it its value
@@ -50,6 +47,11 @@ def find_op_path(
                     needed.remove(name)
                     asked.append(name)
         if k in behind:
+            for name in (
+                needed & behind[k].keys()
+            ):  # a target: of what is read later it was said there
+                if not behind[k][name].isdisjoint(flow[0]):
+                    raise ProgramError(_written_before(None, name, ops[k]))
             sources = set[str]().union(*(behind[k].get(name, ()) for name in asked))
             flow = [name for name in flow[0] if name in sources], flow[1]
         if not asked or not flow[0]:
