@@ -218,6 +218,8 @@ class Tensor(Operators):
         if self._data.dtype.kind != "f":
             what = f"only real floating-point Tensors can require grad, not {describe(self)}"
             advice = "pass dtype=float, or write the numbers as 1.0 instead of 1"
+            if self._data.dtype.kind == "c":
+                advice = "keep the real and the imaginary part in two Tensors: x.real and x.imag of the array"
             raise refusal(what, advice, DTypeError)
         return [(self, "_node", AccumulateGrad(self))]
 

@@ -416,7 +416,7 @@ def folded(graph: Graph, detail: str = "auto", most: int = FULL) -> Folding | No
     ``most`` nodes, until it has not; None for all of it.
     """
     by_module = detail in ("auto", "folded") and any(r.folds for r in graph.regions.values())
-    few = MODULES if by_module else most
+    few = min(most, MODULES) if by_module else most
     if detail == "full" or (detail != "folded" and len(graph.nodes) <= few):
         return None
     for folding in _ways(graph, by_module, most):

@@ -138,9 +138,10 @@ def compare(what: str, ours: Any, theirs: Any, exact: bool, near: Any = None) ->
 
 
 def draw(seed: int) -> Drawn:
-    """The program of a seed; three of five are expressions."""
+    """The program of a seed; half of them are expressions."""
     rng = np.random.default_rng(seed)
-    family = (expressions, expressions, expressions, convolutions, recurrences)[seed % 5]
+    families = (expressions, expressions, expressions, convolutions, recurrences, handed_on)
+    family = families[seed % len(families)]
     program = static.Program()
     feeds: dict[str, Any] = {}
     with static.program_guard(program):
@@ -441,6 +442,31 @@ def recurrences(rng: np.random.Generator, feeds: dict[str, Any]) -> list[Any]:
         for k in range(steps):
             h, c = cell(xs[k], h, c)
     return classified(rng, feeds, h, dtype)
+
+
+def handed_on(rng: np.random.Generator, feeds: dict[str, Any]) -> list[Any]:
+    """A loop whose step hands on some of what it carries under other names; its starts are read again behind it."""
+    shape = SHAPES[int(rng.integers(1, 4))]
+    x, u = data(feeds, "x", shape), parameter(rng, "u", shape)
+    feeds["n"] = lambda rng: np.asarray(rng.integers(0, 4))
+    count = static.data("n", [], np.int64)
+    makers = (
+        lambda a, b: mg.tanh(x / (1.0 + b * b)),
+        lambda a, b: mg.tanh(a * b),
+        lambda a, b: mg.sin(b) * u,
+        lambda a, b: b * 0.9,
+        lambda a, b: b,
+        lambda a, b: b,
+    )
+    starts = [(x * u * 0.5, mg.tanh(u), x, u * 0.9)[k] for k in rng.integers(0, 4, 3)]
+    drawn = [(makers[int(rng.integers(6))], rng.integers(0, 3, 2)) for _ in starts]
+
+    def body(i: Any, *state: Any) -> Any:
+        return i + 1, *(make(state[k], state[m]) for make, (k, m) in drawn)
+
+    _, *ends = static.while_loop(lambda i, *state: i < count, body, [0, *starts])
+    loss = mg.sum((ends[0] + ends[1] * 0.69) * starts[0]) + mg.mean(starts[1] * ends[2]) * 0.5
+    return [loss, *(g for _, g in static.append_backward(loss))]
 
 
 def classified(rng: np.random.Generator, feeds: dict[str, Any], h: Any, dtype: Any) -> list[Any]:

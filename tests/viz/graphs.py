@@ -663,3 +663,15 @@ def rnn_op():
 def module():
     """A module of twelve layers"""
     return mg.draw(nn.Sequential(*[nn.Linear(4, 4) for _ in range(12)]))
+
+
+@graph
+def nested_module():
+    """A module of modules of modules: their frames stand beside each other"""
+
+    def stage(depth: int) -> Any:
+        if depth == 0:
+            return nn.Linear(4, 4)
+        return nn.Sequential(stage(depth - 1), nn.Sequential(stage(0), nn.LayerNorm(4)), stage(0))
+
+    return mg.draw(stage(3))

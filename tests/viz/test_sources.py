@@ -64,7 +64,8 @@ def test_a_module_shows_its_parameters_by_layer_and_what_they_hold():
 
 
 @pytest.mark.parametrize(
-    "thing", [3, "x", None, np.ones(3), {}, [], np.sin, int, {1}, object(), [1, 2], (3, {})]
+    "thing",
+    [3, "x", None, np.ones(3), {}, [], np.sin, int, {1}, object(), [1, 2], [tensor(), 3], (3, {})],
 )
 def test_anything_else_is_refused_with_its_type_and_what_can_be_drawn(thing):
     wanted = f"nothing to draw in '{type(thing).__name__}': draw takes .*tensor.*program(.|\n)*mg.draw.loss"

@@ -40,7 +40,7 @@ def graph_behind(x: Any, detail: str, values: bool | str, names: Names) -> Graph
         return of_torch(several, names, values).graph
     if getattr(x, "roots", ()) and hasattr(x, "paths"):
         return of_explanation(x, names)
-    if hasattr(several[0], "next_functions") or hasattr(several[0], "grad_fn"):
+    if all(hasattr(v, "next_functions") or hasattr(v, "grad_fn") for v in several):
         return of_grad_fn(several, names, values)
     if all(variable_like(v) or function_like(v) for v in several):
         return of_links([v for each in several for v in outputs_of(each)], names)
