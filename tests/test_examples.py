@@ -52,7 +52,7 @@ def test_a_transformer_learns_more_than_the_digits_in_order(example):
 )
 def test_all_engines_learn_the_same(example, name, given, engine):
     if engine == "jax":
-        pytest.importorskip("jax", reason='pip install "minigrad[jax]"')
+        pytest.importorskip("jax", reason="pip install jax")
     main = example(name).main
     eager, words = main(steps=4, **given)
     other, others_words = main(steps=4, engine=engine, **given)

@@ -20,7 +20,7 @@ def needs(package: str, what: str) -> None:
     if find_spec(package) is None:
         raise ProgramError(
             f"{what} needs {package}, which is not installed.\n  at {user_line()}\n"
-            f'  repair: pip install "minigrad[{package}]"'
+            f"  repair: pip install {package}"
         )
 
 
@@ -81,7 +81,7 @@ def export_onnx(
     Args: ``path``, the file, or None to write none; ``feed``, arrays or shapes where the program leaves sizes open;
     ``fetch``, the variables that become outputs, gradients too; ``executor``, whose parameters are stored (the start
     values without).  Errors: `ProgramError` for an operator without a counterpart in ONNX, for gradients of
-    while loops, and if onnx is not installed: ``pip install "minigrad[onnx]"``.  Nothing is written then.
+    while loops, and if onnx is not installed: ``pip install onnx``.  Nothing is written then.
 
     >>> from importlib.util import find_spec
     >>> from minigrad import static

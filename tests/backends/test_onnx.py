@@ -1,6 +1,6 @@
 """export_onnx: ONNX Runtime computes the same numbers, forward and backward; what cannot be exported is named.
 
-Run with ``pip install "minigrad[onnx]"``; skipped where onnx or onnxruntime is not installed.
+Run with ``pip install onnx onnxruntime``; skipped where onnx or onnxruntime is not installed.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ OF_CORPUS = {
 
 @pytest.fixture(scope="module")
 def runtime():
-    pytest.importorskip("onnx", reason='pip install "minigrad[onnx]"')
-    made = pytest.importorskip("onnxruntime", reason='pip install "minigrad[onnx]"')
+    pytest.importorskip("onnx", reason="pip install onnx onnxruntime")
+    made = pytest.importorskip("onnxruntime", reason="pip install onnx onnxruntime")
     made.set_default_logger_severity(4)
 
     def run(program, feed, fetch_list):
@@ -175,7 +175,7 @@ def test_an_updated_parameter_becomes_an_output_of_its_own(runtime):
 
 
 def test_the_file_names_inputs_outputs_and_parameters_as_the_program_does(tmp_path):
-    onnx = pytest.importorskip("onnx", reason='pip install "minigrad[onnx]"')
+    onnx = pytest.importorskip("onnx", reason="pip install onnx onnxruntime")
     program = static.Program()
     with static.program_guard(program):
         x, w = static.data("x", [-1, 3]), static.parameter("w", np.ones((3, 1)))
@@ -193,7 +193,7 @@ def test_the_file_names_inputs_outputs_and_parameters_as_the_program_does(tmp_pa
 
 
 def test_parameters_of_an_executor_are_stored(runtime):
-    pytest.importorskip("onnx", reason='pip install "minigrad[onnx]"')
+    pytest.importorskip("onnx", reason="pip install onnx onnxruntime")
     from onnx import numpy_helper
 
     program, exe = static.Program(), static.Executor()
@@ -233,7 +233,7 @@ def test_values_without_elements_keep_their_shape(runtime):
 
 
 def test_open_sizes_are_asked_for():
-    pytest.importorskip("onnx", reason='pip install "minigrad[onnx]"')
+    pytest.importorskip("onnx", reason="pip install onnx onnxruntime")
     program = static.Program()
     with static.program_guard(program):
         y = static.data("x", [-1]).sum()
@@ -244,7 +244,7 @@ def test_open_sizes_are_asked_for():
 
 
 def test_nothing_is_written_when_an_op_has_no_counterpart(tmp_path):
-    pytest.importorskip("onnx", reason='pip install "minigrad[onnx]"')
+    pytest.importorskip("onnx", reason="pip install onnx onnxruntime")
     program = static.Program()
     with static.program_guard(program):
         y = mg.inv(static.data("x", [2, 2]))

@@ -319,7 +319,11 @@ def test_unary_plus_and_exclusive_or():
         (lambda: leaf().register_hook(3), TypeError, "a hook is a function, not 3"),
         (lambda: pickle.dumps(leaf() * 2), RuntimeError, "only leaves"),
         (lambda: copy.deepcopy(leaf() * 2), RuntimeError, "only leaves"),
-        (lambda: mg.tensor(1j, requires_grad=True), TypeError, "only real floating-point.*(.|\n)*two Tensors"),
+        (
+            lambda: mg.tensor(1j, requires_grad=True),
+            TypeError,
+            "only real floating-point.*(.|\n)*two Tensors",
+        ),
         (lambda: mg.tensor(k for k in range(3)), TypeError, r"list\(x\) for a generator"),
     ],
 )

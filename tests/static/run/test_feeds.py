@@ -41,7 +41,7 @@ def known_before(feed):
     return static.compile(prog, feed, fetch)(feed)
 
 
-needs_jax = pytest.mark.skipif(not find_spec("jax"), reason='pip install "minigrad[jax]"')
+needs_jax = pytest.mark.skipif(not find_spec("jax"), reason="pip install jax")
 
 
 EVERY = pytest.mark.parametrize(
