@@ -145,16 +145,15 @@ def examine(
     except (Exception, SystemExit) as error:
         if isinstance(error, NotImplementedError) and str(error) in ("", "your turn"):
             return untouched
+        said, when, stages = _reason(error).rstrip("."), "", registered.hints
         known = diagnose(id, registered.function, error, namespace)
-        stages = registered.hints
         if known:
-            stages = (known.question, *stages[1:])
+            when, stages = known.when, (known.question, *stages[1:])
+            said += f". You get this when {when}"
         tries = Counter() if tries is None else tries
-        when = known.when if known else ""
         hint = stages[min(tries[id, when], len(stages) - 1)]
         tries[id, when] += 1
-        sentences = [_reason(error).rstrip("."), f"You get this when {when}" if when else ""]
-        text = f"{FAILED} {id}: {'. '.join(filter(None, sentences))}. Hint: {one_line(hint)}"
+        text = f"{FAILED} {id}: {said}. Hint: {one_line(hint)}"
         return Verdict(id, False, text, parting(error) if known else None)
     return Verdict(id, True, f"{PASSED} {id} passed")
 

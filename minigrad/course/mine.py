@@ -14,6 +14,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from ..atomic import replacing
+from .growth import definitions
 from .solution import Namespace, find_solution
 
 FILE = "my_engine.py"
@@ -53,8 +54,8 @@ def use_mine(module: ModuleType | None = None) -> None:
     replaced = []
     for id, source in ({} if OFF in os.environ else _parts()).items():
         cell = find_solution(id)
-        asked = [_dump(each) for each in _functions(cell.source if cell else "")]
-        own = [f.name for f in _functions(source) if _definition(namespace.get(f.name)) in asked]
+        asked = [each.code for each in definitions(cell.source if cell else "").values()]
+        own = [name for name in definitions(source) if _code(namespace.get(name)) in asked]
         if own:
             try:
                 names = _Part(namespace, compile(source, f"{FILE}, {id}", "exec"))
@@ -102,23 +103,12 @@ def _used(table: symtable.SymbolTable) -> set[str]:
     return own.union(*map(_used, inner))
 
 
-def _functions(source: str) -> list[ast.FunctionDef]:
-    return [each for each in _definitions(source) if isinstance(each, ast.FunctionDef)]
-
-
-def _dump(function: ast.FunctionDef) -> str:
-    """A function as a syntax tree, whatever its docstring says."""
-    if ast.get_docstring(function) is not None:
-        del function.body[0]
-    return ast.dump(function)
-
-
-def _definition(thing: object) -> str:
-    """A function as a syntax tree; nothing for anything else, or without a source."""
+def _code(thing: object) -> str:
+    """What a function says, without its docstring; nothing for anything else, or without a source."""
     if not isinstance(thing, FunctionType):
         return ""
     try:
-        return "".join(map(_dump, _functions(inspect.getsource(thing))))
+        return "".join(each.code for each in definitions(inspect.getsource(thing)).values())
     except (OSError, SyntaxError):
         return ""
 

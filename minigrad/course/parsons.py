@@ -9,7 +9,7 @@ a  ...
 
 import copy
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from string import ascii_lowercase
 from typing import Any
 
@@ -28,7 +28,8 @@ class Parsons:
         self.program, right = with_backward(function, {"x": [0.2, 0.3], "w": [0.5, 0.7]})
         self._expected = _gradients(self.program)
         ops = list(right)
-        for number, wrong in _wrong(right):
+        for number, op in enumerate(right):
+            wrong = _wrong(op)
             program = self._with([*right[:number], wrong, *right[number + 1 :]])
             if self.verdict(program).startswith("✗"):
                 ops.append(wrong)
@@ -95,17 +96,11 @@ def with_backward(
     return program, [op for op in program.global_block().ops if op.role == "backward"]
 
 
-def _wrong(right: list[Any]) -> Iterator[tuple[int, Any]]:
-    """Operators that look as if they belonged: a sum without a part, a factor in the place of the other."""
-    for number, op in enumerate(right):
-        for slot, names in op.inputs.items():
-            wrong = copy.copy(op)
-            if op.type == "sum":
-                wrong.inputs = {slot: names[:-1]}
-            elif slot != "out_grad" and [*op.inputs] == ["x", "y", "out_grad"]:
-                wrong.inputs = {**op.inputs, slot: op.inputs["y" if slot == "x" else "x"]}
-            else:
-                continue
-            if str(wrong) != str(op):
-                yield number, wrong
-                break
+def _wrong(op: Any) -> Any:
+    """What looks as if it belonged: a sum without a part, a factor in the place of the other; else a copy."""
+    wrong = copy.copy(op)
+    if op.type == "sum":
+        wrong.inputs = {"x": op.inputs["x"][:-1]}
+    elif [*op.inputs] == ["x", "y", "out_grad"]:
+        wrong.inputs = {**op.inputs, "x": op.inputs["y"]}
+    return wrong
