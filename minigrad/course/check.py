@@ -182,15 +182,11 @@ def registered(number: str) -> list[str]:
 
 
 def _reason(error: BaseException) -> str:
+    """What went wrong; the line that raised, where the traceback passes through the cell that checks."""
     if isinstance(error, Wrong):
         return one_line(str(error))
-    return one_line(f"your code raised {type(error).__name__}: {error}{_where(error)}")
-
-
-def _where(error: BaseException) -> str:
-    """The line that raised of the cell that called `check`, where the traceback passes through it."""
     cells = [frame.filename for frame in traceback.extract_stack() if is_cell(frame.filename)]
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if frame.filename in cells[-1:]:
-            return f" (line {frame.lineno} of your cell)"
-    return ""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename in cells[-1:]]
+    where = f" (line {lines[-1]} of your cell)" if lines else ""
+    return one_line(f"your code raised {type(error).__name__}: {error}{where}")

@@ -43,11 +43,11 @@ class Explorer:
         """The widget: controls above, the picture below; made once."""
         import ipywidgets
 
-        canvas = ipywidgets.HTML(value=_html(self.first))
+        canvas = ipywidgets.HTML(value="".join(map(_html, self.first)))
         canvas.add_class("mg-explore")
 
         def redraw(_change: Any) -> None:
-            canvas.value = _html(self.compute())
+            canvas.value = "".join(map(_html, self.compute()))
 
         for control in self.controls.values():
             control.observe(redraw, "value")
@@ -139,22 +139,15 @@ def figure(width: float = 6.0, height: float = 3.4) -> tuple[Any, Any]:
     axes = plot.add_subplot()
     axes.patch.set_alpha(0)
     axes.tick_params(colors=_INK, which="both")
-    for spine in axes.spines.values():
-        spine.set_color(_INK)
-    for text in (axes.title, axes.xaxis.label, axes.yaxis.label):
-        text.set_color(_INK)
+    for part in (*axes.spines.values(), axes.title, axes.xaxis.label, axes.yaxis.label):
+        part.set_color(_INK)
     axes.set_prop_cycle(color=[FORWARD, GRADIENT, LEAF])
     return plot, axes
 
 
-def _html(parts: list[Bundle]) -> str:
-    """What a frame looks like inside the widget: pictures, or escaped text."""
-    pieces = []
-    for part in parts:
-        if drawing := part.get("image/svg+xml"):
-            pieces.append(f'<div style="overflow-x:auto">{drawing}</div>')
-        else:
-            words = html.escape(part.get("text/plain", ""), quote=True)
-            plain = f'<pre style="line-height:1.4">{words}</pre>'
-            pieces.append(part.get("text/html", plain))
-    return "".join(pieces)
+def _html(part: Bundle) -> str:
+    """What a part of a frame looks like inside the widget: a picture, or escaped text."""
+    if drawing := part.get("image/svg+xml"):
+        return f'<div style="overflow-x:auto">{drawing}</div>'
+    words = html.escape(part.get("text/plain", ""))
+    return part.get("text/html", f'<pre style="line-height:1.4">{words}</pre>')

@@ -8,7 +8,6 @@ import re
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import reduce
 from traceback import walk_stack
 from typing import Any
 
@@ -47,6 +46,15 @@ def require(holds: object, what: str, observed: object, expected: object) -> Non
     """
     if not holds:
         raise Mismatch(what, observed, expected)
+
+
+def instance(kinds: Any, what: str, observed: Any, expected: str, size: int | None = None) -> None:
+    """Raise Mismatch, in these words, unless something is of a kind; of a ``size`` too, if one is given.
+
+    >>> instance(tuple | list, "the pair", (1, 2), "two numbers", 2)
+    """
+    fits = isinstance(observed, kinds) and (size is None or len(observed) == size)
+    require(fits, what, observed, expected)
 
 
 def same(what: str, observed: Any, expected: Any) -> None:
@@ -96,8 +104,7 @@ def run_cases(
 
     >>> run_cases({}, ["square"], [("square(3)", "square(3)", 9)], lambda x: x * x)
     """
-    names = {**helpers, "np": np, "reduce": reduce}
-    names.update(zip(takes, objects, strict=True))
+    names = {**helpers, **dict(zip(takes, objects, strict=True))}
     for what, expression, expected in cases:
         value = eval(expression, names)
         numbers = np.asarray(expected).dtype.kind != "U"

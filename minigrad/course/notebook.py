@@ -118,7 +118,7 @@ def _outputs(cell: dict[str, Any]) -> list[str]:
     if "varies" in cell["metadata"].get("tags", ()):
         return [output["output_type"] for output in cell["outputs"]]
     facts = (fact for output in cell.get("outputs", []) for fact in _output_facts(output))
-    return [line for fact in facts for line in fact.splitlines() or [""]]
+    return "\n".join(facts).splitlines()
 
 
 def svg_facts(svg: str) -> list[str]:

@@ -4,7 +4,6 @@ For each step, in their order, one function makes a question. The answers are th
 the package: nothing here knows a rule of differentiation.
 """
 
-import random
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -341,8 +340,8 @@ def kinds(last: int) -> list[str]:
     return [*KINDS][:last]
 
 
-def question(kind: str, seed: int) -> Question:
-    """A question of a kind; another seed, another graph.
+def question(kind: str, seed: int | None = None) -> Question:
+    """A question of a kind; another seed, another graph; without one a fresh graph.
 
     >>> question("slope_of_a_chain", 0).choices
     {}
@@ -355,17 +354,13 @@ def question(kind: str, seed: int) -> Question:
     return Question(text, right, dict(zip("abcd", choices, strict=False)))
 
 
-def _fresh(kind: str) -> Question:
-    return question(kind, random.randrange(10**9))
-
-
 _OPEN: list[Question] = []
 
 
 def ask_why(step: int) -> None:
     """Print a question of this step, and how to answer it."""
     for kind in kinds(step)[step - 1 :]:
-        _OPEN[:] = [_fresh(kind)]
+        _OPEN[:] = [question(kind)]
         print(f"Say why, then see. {_OPEN[0]}\nwhy(…) says whether that is it.")
 
 
@@ -411,7 +406,7 @@ def recall(folder: Path, last: int, ask: Callable[[str], str] = input) -> int:
 
 def examine(folder: Path, ask: Callable[[str], str] = input) -> int:
     """Twelve questions of twelve kinds; the result is kept. The number of right answers."""
-    state, chosen = progress.read(folder), random.sample(kinds(20), 12)
+    state, chosen = progress.read(folder), Random().sample(kinds(20), 12)
     answers = [_asked(kind, ask, tell=False) for kind in chosen]
     state["tests"] += [{"day": f"{datetime.now(UTC):%Y-%m-%d}", "right": sum(answers), "of": 12}]
     progress.write(folder, state)
@@ -420,7 +415,7 @@ def examine(folder: Path, ask: Callable[[str], str] = input) -> int:
 
 
 def _asked(kind: str, ask: Callable[[str], str], tell: bool = True) -> bool:
-    asked = _fresh(kind)
+    asked = question(kind)
     print(f"\n{asked}")
     right = asked.is_right(ask("> "))
     if tell:

@@ -58,7 +58,6 @@ _TARGET = {
     "os_name": "posix",
     "python_version": "3.12",
     "python_full_version": "3.12.7",
-    "extra": "",
 }
 Lock = dict[str, dict[str, Any]]
 
@@ -87,8 +86,7 @@ def build(
         lock = json.loads((release / "pyodide-lock.json").read_text())
         known: Lock = lock["packages"]
         if pyodide is not None:
-            files = {name: pyodide / entry["file_name"] for name, entry in known.items()}
-            known = {name: known[name] for name, file in files.items() if file.is_file()}
+            known = {name: e for name, e in known.items() if (pyodide / e["file_name"]).is_file()}
             if "numpy" not in known:
                 raise CourseError(f"{pyodide} does not hold the release {_PYODIDE} of Pyodide")
         for wheel in sorted((site / "extensions" / _KERNEL / "static" / "pypi").glob("*.whl")):
@@ -227,8 +225,7 @@ def _compile(known: Lock, site: Path, release: Path, scratch: Path) -> None:
     archives = {name: site / e["file_name"] for name, e in known.items() if "/" in e["file_name"]}
     archives["python"] = site / _STDLIB
     for name, archive in archives.items():
-        with zipfile.ZipFile(archive) as files:
-            files.extractall(scratch / name)
+        shutil.unpack_archive(archive, scratch / name, "zip")
     program = Path(__file__).with_name("compile.js")
     _run(["node", str(program), str(release), str(scratch)], "compiling the packages")
     for name, archive in archives.items():

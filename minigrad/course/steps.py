@@ -34,9 +34,10 @@ class CourseError(Exception):
     """
 
     def __init__(self, message: str, path: Path | None = None, line: int | None = None) -> None:
-        at = "" if line is None else f":{line}"
-        place = "" if path is None else f"{_near(path)}{at}: "
-        super().__init__(place + message)
+        if path is not None:
+            near = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+            message = f"{near}{'' if line is None else f':{line}'}: {message}"
+        super().__init__(message)
         self.path, self.line = path, line
 
 
@@ -45,11 +46,6 @@ def need(module: str, purpose: str, extra: str = "course") -> None:
     if importlib.util.find_spec(module) is None:
         more = f"uv run --extra {extra} …, or beside an installed minigrad pip install 'minigrad[{extra}]'"
         raise CourseError(f"{purpose} needs {module}: {more}")
-
-
-def _near(path: Path) -> Path:
-    """A path as seen from the working directory, where it is below it."""
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from random import Random
 
 import pytest
 
@@ -104,7 +105,7 @@ def answering(right):
 def test_right_answers_come_back_later_than_wrong_ones(tmp_path, monkeypatch, capsys):
     pytest.importorskip("fsrs")
     right = {recall.question(kind, 5).text: recall.question(kind, 5).right for kind in KINDS}
-    monkeypatch.setattr(recall.random, "randrange", lambda _: 5)
+    monkeypatch.setattr(recall, "Random", lambda _: Random(5))
     monkeypatch.setattr(recall, "question", remembered := Remembered(recall.question))
     wrong = "used_twice"
     recall.recall(
@@ -122,8 +123,8 @@ class Remembered:
     def __init__(self, plain):
         self.plain = plain
 
-    def __call__(self, kind, seed):
-        made = self.plain(kind, seed)
+    def __call__(self, kind):
+        made = self.plain(kind)
         self.kind, self.text = kind, made.text
         return made
 
@@ -214,7 +215,7 @@ def test_a_question_of_the_step_comes_with_a_pass_and_is_answered_by_the_engine(
     assert "nothing was asked" in capsys.readouterr().out
     recall.ask_why(21)  # no kind belongs to it
     assert capsys.readouterr().out == ""
-    monkeypatch.setattr(recall.random, "randrange", lambda _: 3)
+    monkeypatch.setattr(recall, "Random", lambda _: Random(3))
     recall.ask_why(2)
     assert "Say why, then see. y = 3 * ((x) + 5)" in capsys.readouterr().out
     recall.why(4)

@@ -6,7 +6,7 @@ from unittest.mock import patch
 import numpy as np
 
 from ..check import checker
-from ..judge import RECURSION, Mismatch, Wrong, close, require, same, stack_depth
+from ..judge import RECURSION, Mismatch, Wrong, close, instance, require, same, stack_depth
 
 
 def square_of(Variable):
@@ -79,11 +79,10 @@ def first_to_fail(first_to_fail):
 @checker("3c")
 def used_twice(used_twice, Square):
     boxes = used_twice()
-    three = isinstance(boxes, tuple | list) and len(boxes) == 3
-    require(three, "what used_twice() returns", boxes, "three boxes: x, a, y")
+    instance(tuple | list, "what used_twice() returns", boxes, "three boxes: x, a, y", 3)
     x, a, y = boxes
     require(x.creator is None, "the creator of x", type(x.creator).__name__, None)
-    require(isinstance(y.creator, Square), "the creator of y", y.creator, "a Square")
+    instance(Square, "the creator of y", y.creator, "a Square")
     require(y.creator is a.creator, "what made a and y", "two Square objects", "one and the same")
     require(np.allclose(y.data, x.data**4), "y", y.data, x.data**4)
     broken = a.creator.input is a

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...atomic import gc_paused
 from ..check import checker
-from ..judge import Mismatch, close, require, same
+from ..judge import Mismatch, close, instance, require, same
 from ..solution import rows
 from .part_a import deep_leaf
 
@@ -29,8 +29,7 @@ def in_turn(gradients_in_turn, Variable):
     x = Variable(np.array(2.0))
     x.grad = np.array(100.0)  # somebody was here before
     gradients = gradients_in_turn(x, [counted(each) for each in formulas])
-    three = isinstance(gradients, list) and len(gradients) == 3
-    require(three, "what comes back", gradients, "a list of three gradients")
+    instance(list, "what comes back", gradients, "a list of three gradients", 3)
     for formula, observed, expected in zip(formulas, gradients, (2.0, 4.0, 12.0), strict=True):
         close(f"the gradient of {formula} at 2", observed, expected)
     same("the list of functions that were called", calls, formulas)
@@ -219,8 +218,7 @@ def power(Power, Variable, gradcheck):
         gy = np.full(power.shape, -2.0)
         gxs = function.backward(gy)
         require(np.all(gy == -2), "gy after backward", gy, "still -2")
-        pair = isinstance(gxs, tuple) and len(gxs) == 2
-        require(pair, "what backward returns", gxs, "a tuple of two gradients")
+        instance(tuple, "what backward returns", gxs, "a tuple of two gradients", 2)
         slopes = b.data * power / a.data, power * np.log(a.data)
         for i, slope in enumerate(slopes):
             close(f"gradient {i} of {base} ** {exponent} for gy = -2", gxs[i], -2 * slope)

@@ -8,7 +8,7 @@ from unittest.mock import Mock
 import numpy as np
 
 from ..check import checker
-from ..judge import RECURSION, Wrong, close, require, same, stack_depth
+from ..judge import RECURSION, Wrong, close, instance, require, same, stack_depth
 from ..solution import rows
 from .part_a import noted
 
@@ -153,8 +153,7 @@ def what_to_save(what_to_save, Tensor, Saved):
         what = f"kept for {', '.join(formulas.values())}, where {' and '.join(wanted)} "
         what += f"{'wants a gradient' if len(wanted) == 1 else 'want gradients'},"
         saved = what_to_save(node, [values[slot] for slot in formulas], out)
-        a_dict = isinstance(saved, dict)
-        require(a_dict, f"what is {what}", saved, "a dictionary from names to Saved(value, node)")
+        instance(dict, f"what is {what}", saved, "a dictionary from names to Saved(value, node)")
         left = ", ".join(node.formulas)
         same("the text of the inputs that have a formula afterwards", left, ", ".join(formulas))
         same(f"the list of names {what}", sorted(saved), expected)

@@ -7,7 +7,7 @@ from unittest.mock import patch
 import numpy as np
 
 from ..check import checker
-from ..judge import Wrong, close, require, same
+from ..judge import Wrong, close, instance, require, same
 from ..solution import rows
 
 
@@ -48,7 +48,7 @@ def build_grad_op(build_grad_op, Operator):
         for line, reads, writes in rows("13e"):
             op = operator(Operator, line)
             got = build_grad_op(op)
-            require(isinstance(got, Operator), f"what comes back for {op}", got, "an Operator")
+            instance(Operator, f"what comes back for {op}", got, "an Operator")
             same(f"the type of the grad op of {op}", got.type, ops[op.type].grad)
             same(f"what the grad op of {op} reads", dict(got.inputs), reads)
             same(f"what the grad op of {op} writes", dict(got.outputs), writes)
@@ -86,8 +86,8 @@ def needed(needed):
     for kind, known, shortest, divides in rows("13b"):
         require(kind in needed, f"the entry for {kind}", "missing", "a string of slots")
         entry = needed[kind]
-        known_kind = isinstance(entry, str | list | tuple | set | frozenset)
-        require(known_kind, f"the entry for {kind}", entry, "a string of slots")
+        kinds = str | list | tuple | set | frozenset
+        instance(kinds, f"the entry for {kind}", entry, "a string of slots")
         slots = entry.replace(",", " ").split() if isinstance(entry, str) else list(entry)
         right = [sorted(each.split()) for each in shortest]
         if sorted(map(str, slots)) not in right:
@@ -190,7 +190,7 @@ def lonely(lonely, NetOp, Operator, backward):
     def affine(*ops):
         return NetOp(operators(Operator, *ops), "affine")
 
-    require(isinstance(lonely, set | frozenset | list | tuple), "lonely", lonely, "a set of names")
+    instance(set | frozenset | list | tuple, "lonely", lonely, "a set of names")
     below = affine("h_part = mul(x=x, y=w1)", "h = add(x=h_part, y=b1)")
     above = affine("y_part = mul(x=h, y=w2)", "y = add(x=y_part, y=b2)")
     left = inside(backward(NetOp([below, above], "two_layers"), lonely), NetOp)
@@ -275,11 +275,11 @@ def steps_back(steps_back, RnnOp, NetOp, Operator, Scope, backward):
         order = [number for each in given for number, step in enumerate(steps) if each is step]
         same("the list of step scopes, by number, afterwards", order, list(range(len(steps))))
         close("the list of gradients from outside, afterwards", outside, [*states_grad, last])
-        three = isinstance(answer, tuple | list) and len(answer) == 3
-        require(three, "what comes back", answer, "elements' gradients, state's gradient, totals")
+        parts = "elements' gradients, state's gradient, totals"
+        instance(tuple | list, "what comes back", answer, parts, 3)
         words = f"for the states' gradients {states_grad} and {last} for the last one"
         close(f"the gradient of the first state {words}", answer[1], first)
-        require(isinstance(answer[2], dict), "the third result", answer[2], "totals, a dictionary")
+        instance(dict, "the third result", answer[2], "totals, a dictionary")
         for name, wanted_sum in (("W", total), ("b", sum(elements))):
             close(f"the sum for {name} {words}", answer[2].get(name), wanted_sum)
         close(f"the list of gradients of the elements {words}", list(answer[0]), elements)

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 
 from ..check import checker
-from ..judge import require, same
+from ..judge import instance, require, same
 from ..solution import rows
 from .part_d import lines, operators
 
@@ -63,8 +63,7 @@ def remove_no_grad_branch(remove_no_grad_branch, Operator):
     for words, before, no_grad, given, expected, dropped in rows("18e"):
         ops = operators(Operator, *before)
         answer = remove_no_grad_branch(list(ops), set(no_grad), given)
-        pair = isinstance(answer, tuple) and len(answer) == 2
-        require(pair, "what comes back", answer, "two lists: ops, dropped")
+        instance(tuple, "what comes back", answer, "two lists: ops, dropped", 2)
         same(f"the list of ops {words}", lines(answer[0]), expected)
         said = [[op.type, reason] for op, reason in answer[1]]
         same(f"the list of dropped ops {words}", said, dropped)
@@ -148,8 +147,7 @@ def values(name, write_body, power_of_x, append_backward, run):
 def parents(parents, nested, append_backward):
     y = nested()
     append_backward(y)
-    a_dict = isinstance(parents, dict)
-    require(a_dict, "what you give", parents, "a dict from block to parent, such as {0: -1}")
+    instance(dict, "what you give", parents, "a dict from block to parent, such as {0: -1}")
     expected = {block.idx: block.parent for block in y.block.program.blocks}
     same("the list of blocks you name", sorted(parents), list(expected))
     for idx, parent in expected.items():

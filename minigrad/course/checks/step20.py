@@ -9,7 +9,7 @@ from minigrad import static
 
 from ...primitives.registry import REGISTRY, primitive
 from ..check import checker
-from ..judge import close, require
+from ..judge import close, instance, require
 from ..parsons import with_backward
 from ..solution import rows
 
@@ -47,8 +47,8 @@ NUMBER, NAME = 13, "k"
 
 @checker("20b")
 def find_the_bug(number, name):
-    what, is_number = "the number of the operator", isinstance(number, int | np.integer)
-    require(is_number, what, number, "a plain number, such as 9")
+    what = "the number of the operator"
+    instance(int | np.integer, what, number, "a plain number, such as 9")
     # what is right stays hidden
     require(number == NUMBER, what, number, "that of another grad operator")
     beside = "the result of the forward tanh beside it"
