@@ -26,8 +26,8 @@ from .steps import need
 
 SECONDS = 180.0
 
-#: What is asked, what is right, and what else could be said; no choices: a number.
-Asked = tuple[str, str, Sequence[str]]
+#: What is asked, what is right, and what else could be said; nothing else: a number.
+Asked = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def how_far_to_move(dice: Random) -> Asked:
 
     steps = dice.sample(["1e-2", "1e-5", "1e-9", "1e-13"], 3)
     text = f"The central difference of x ** {n} at {x}: which eps comes nearest to the slope?"
-    return text, min(steps, key=error), steps
+    return text, min(steps, key=error), *steps
 
 
 def slope_of_a_chain(dice: Random) -> Asked:
@@ -108,7 +108,7 @@ def slope_of_a_chain(dice: Random) -> Asked:
     for form in dice.sample(["3 * ({})", "({}) ** 2", "({}) + 5"], 2):
         formula = form.format(formula)
     text = f"y = {formula}. What is the gradient of x at {values['x']}?"
-    return text, _gradient(formula, "x", values), ()
+    return text, _gradient(formula, "x", values)
 
 
 def _through(types: Sequence[str], x: Any) -> Any:
@@ -131,12 +131,12 @@ def _chain(dice: Random) -> tuple[str, list[str], list[str]]:
 def behind_the_links(dice: Random) -> Asked:
     text, names, met = _chain(dice)
     back = dice.randint(1, 4)
-    return f"{text}. What is y{'.creator.input' * back}.creator?", met[back], [*names, "None"]
+    return f"{text}. What is y{'.creator.input' * back}.creator?", met[back], *names, "None"
 
 
 def who_runs_first(dice: Random) -> Asked:
     text, names, met = _chain(dice)
-    return f"{text}. Whose backward runs first?", met[0], names
+    return f"{text}. Whose backward runs first?", met[0], *names
 
 
 def used_twice(dice: Random) -> Asked:
@@ -146,7 +146,7 @@ def used_twice(dice: Random) -> Asked:
     formula = dice.choice(shapes).format(a=a, b=b)
     name = dice.choice([each for each in "xy" if each in formula])
     text = f"z = {formula}, at {_at(values)}. What is {name}.grad?"
-    return text, _gradient(formula, name, values), ()
+    return text, _gradient(formula, name, values)
 
 
 def waits_for(dice: Random) -> Asked:
@@ -157,7 +157,7 @@ def waits_for(dice: Random) -> Asked:
         return sum((a * float(k) for k in range(1, uses)), a)
 
     text = f"a = 2 * x is used by {uses} functions. How many gradients must arrive before its own runs?"
-    return text, _summands(used, "x"), ()
+    return text, _summands(used, "x")
 
 
 def not_recorded(dice: Random) -> Asked:
@@ -165,7 +165,7 @@ def not_recorded(dice: Random) -> Asked:
     formula = dice.choice(["a * x", "a + x", "a * a + x"])
     how, a = dice.choice([("as usual", "(x * x)"), ("under no_grad()", "(x * x).detach()")])
     text = f"a = x * x is computed {how}, then y = {formula}. What is x.grad at {_at(values)}?"
-    return text, _gradient(formula.replace("a", a), "x", values), ()
+    return text, _gradient(formula.replace("a", a), "x", values)
 
 
 #: Formulas, and what learners write as the rule of y.
@@ -183,7 +183,8 @@ def which_rule_passes(dice: Random) -> Asked:
     slope = 7 * float(_gradient(formula, "y", values))
     rules = _RULES[formula]
     [right] = [rule for rule in rules if np.isclose(eval(rule, {**values, "gy": 7}), slope)]
-    return f"z = {formula}, at {_at(values)}. Which rule for y will gradcheck accept?", right, rules
+    text = f"z = {formula}, at {_at(values)}. Which rule for y will gradcheck accept?"
+    return text, right, *rules
 
 
 def shape_of_a_gradient(dice: Random) -> Asked:
@@ -194,7 +195,7 @@ def shape_of_a_gradient(dice: Random) -> Asked:
     x = np.ones((rows, columns))
     slope = _slope((b * x).sum(), b)
     text = f"x has the shape {(rows, columns)}, b {shape}. Which shape has b.grad after x * b?"
-    return text, str(slope.shape), [str(x.shape), *map(str, shapes)]
+    return text, str(slope.shape), str(x.shape), *map(str, shapes)
 
 
 def behind_the_door(dice: Random) -> Asked:
@@ -205,7 +206,7 @@ def behind_the_door(dice: Random) -> Asked:
     names = [target.name() if target else "None" for target, _ in node.next_functions]
     at = dice.randrange(len(names))
     others = ["AddBackward0", "MulBackward0", "SubBackward0", "AccumulateGrad", "None", node.name()]
-    return f"z = {formula}. What is z.grad_fn.next_functions[{at}][0]?", names[at], others
+    return f"z = {formula}. What is z.grad_fn.next_functions[{at}][0]?", names[at], *others
 
 
 def what_is_saved(dice: Random) -> Asked:
@@ -214,14 +215,14 @@ def what_is_saved(dice: Random) -> Asked:
     form = dice.choice(forms)
     told = ", ".join(sorted(_computed(form, values)[0].grad_fn.saved)) or "nothing"
     others = ["nothing", "x", "y", "x, y", "out", "out, y"]
-    return f"What does the node of {form.replace('mg.', '')} save?", told, others
+    return f"What does the node of {form.replace('mg.', '')} save?", told, *others
 
 
 def second_derivative(dice: Random) -> Asked:
     values = _numbers(dice, "x", range(1, 4))
     n = dice.randint(2, 4)
     text = f"What is the second derivative of x ** {n} at {values['x']}?"
-    return text, _gradient(f"slope(x ** {n}, x)", "x", values), ()
+    return text, _gradient(f"slope(x ** {n}, x)", "x", values)
 
 
 def slots_of_a_grad_op(dice: Random) -> Asked:
@@ -229,7 +230,7 @@ def slots_of_a_grad_op(dice: Random) -> Asked:
     backward = _backward(getattr(mg, type), "xy" if type in ("mul", "add") else "x")
     [op] = [op for op in backward if op.type == f"{type}_grad"]
     others = ["out_grad", "x, out_grad", "out, out_grad", "x, y, out_grad", "x, out, out_grad"]
-    return f"Which slots does {type}_grad read?", ", ".join(op.inputs), others
+    return f"Which slots does {type}_grad read?", ", ".join(op.inputs), *others
 
 
 def left_of_a_network(dice: Random) -> Asked:
@@ -248,7 +249,7 @@ def left_of_a_network(dice: Random) -> Asked:
     no_grad = dice.choice(cases)
     text = f"h = x * w, s = h + b, y = {last}(s). Which grad operators are left of its backward"
     asked = f"{text} with no_grad = {{{', '.join(no_grad.split())}}}?"
-    return asked, left(no_grad), [left(each) for each in cases]
+    return asked, left(no_grad), *map(left, cases)
 
 
 def parts_of_a_sum(dice: Random) -> Asked:
@@ -259,7 +260,7 @@ def parts_of_a_sum(dice: Random) -> Asked:
         return sum(others, first)
 
     text = f"{uses} products share w. How many names does the sum of w@GRAD read?"
-    return text, _summands(shared, "w"), ()
+    return text, _summands(shared, "w")
 
 
 def back_through_time(dice: Random) -> Asked:
@@ -273,7 +274,7 @@ def back_through_time(dice: Random) -> Asked:
         f"The step net h = {W} * h + x runs {T} times. What is the gradient of the last h "
         f"for the x of step {step}, counted from 0?"
     )
-    return text, _gradient(h, names[step], _numbers(dice, names)), ()
+    return text, _gradient(h, names[step], _numbers(dice, names))
 
 
 def last_appended(dice: Random) -> Asked:
@@ -284,7 +285,7 @@ def last_appended(dice: Random) -> Asked:
 
     types = ["mul", *middle, "reduce_sum"]
     text = f"The operators {', '.join(types)} write the loss. Which grad op is appended last?"
-    return text, _backward(model, "w")[-1].type, [f"{type}_grad" for type in [*types, "add"]]
+    return text, _backward(model, "w")[-1].type, *[f"{type}_grad" for type in [*types, "add"]]
 
 
 def what_is_pruned(dice: Random) -> Asked:
@@ -308,14 +309,14 @@ def what_is_pruned(dice: Random) -> Asked:
     cases = ["a", "b", "c", "w", "v"]  # where both engines agree: the package looks from both sides
     no_grad = dice.choice(cases)
     text = f"a = x * w, b = {middle}(a), c = b * v, loss = sum(c). Which grad ops does no_grad_set"
-    return f"{text} = {{{no_grad}}} take away?", gone(no_grad), [gone(each) for each in cases]
+    return f"{text} = {{{no_grad}}} take away?", gone(no_grad), *map(gone, cases)
 
 
 def gradient_through_a_loop(dice: Random) -> Asked:
     n = dice.randint(0, 3)
     formula = "2.0" + " * w" * n + " + 0.0 * w"  # the last part also for n = 0
     text = f"y = y * w, n times, in a while. From y = 2, with w = 3 and n = {n}: what is w@GRAD?"
-    return text, _gradient(formula, "w", {"w": 3}), ()
+    return text, _gradient(formula, "w", {"w": 3})
 
 
 def by_another_name(dice: Random) -> Asked:
@@ -324,7 +325,7 @@ def by_another_name(dice: Random) -> Asked:
     backward = _backward(lambda x: _through(types, x), "x")
     lines = {op.type: str(op) for op in backward if op.type.endswith("_grad")}
     text = f"x goes through {', '.join(types)}. Which line does what the node"
-    return f"{text} {node_of.title()}Backward0 does?", lines[f"{node_of}_grad"], [*lines.values()]
+    return f"{text} {node_of.title()}Backward0 does?", lines[f"{node_of}_grad"], *lines.values()
 
 
 #: the functions above by name: the first belongs to step 1, and so on
@@ -347,7 +348,7 @@ def question(kind: str, seed: int | None = None) -> Question:
     {}
     """
     dice = Random(seed)
-    text, right, others = KINDS[kind](dice)
+    text, right, *others = KINDS[kind](dice)
     wrong = [each for each in dict.fromkeys(others) if each != right]
     choices = [right, *dice.sample(wrong, min(3, len(wrong)))] if others else []
     dice.shuffle(choices)
