@@ -160,7 +160,8 @@ def recall(options: argparse.Namespace) -> int:
     course = find_course().own
     if options.test:
         return int(not recalling.examine(course.notebooks))
-    last = (progress.here(course) or max(course.paths) + 1) - 1
+    step = progress.here(course)
+    last = (step.number or 1) - 1 if step else max(course.paths)
     if not recalling.kinds(last):
         raise CourseError("do step 1 first: what passes there is asked here")
     return int(not recalling.recall(course.notebooks, last))

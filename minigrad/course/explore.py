@@ -136,7 +136,7 @@ def figure(width: float = 6.0, height: float = 3.4) -> tuple[Any, Any]:
     from matplotlib.figure import Figure
 
     plot = Figure(figsize=(width, height), layout="constrained")
-    axes = plot.add_subplot()
+    axes: Any = plot.add_subplot()
     axes.patch.set_alpha(0)
     axes.tick_params(colors=_INK, which="both")
     for part in (*axes.spines.values(), axes.title, axes.xaxis.label, axes.yaxis.label):

@@ -26,11 +26,10 @@ def open_course(options: Sequence[str]) -> int:
     need("jupyterlab", "opening the course")
     _trust(course)
     page, done = "start", progress.read(course.notebooks)["passed"]
-    number = progress.here(course)
-    if done and number is not None:
-        step = course.step(number)
+    step = progress.here(course)
+    if done and step:
         page = step.name
-        print(f"{len(done)} exercises have passed; you are in step {number}, {step.title}")
+        print(f"{len(done)} exercises have passed; you are in step {step.number}, {step.title}")
     command = [
         sys.executable,
         "-m",

@@ -8,7 +8,7 @@ from typing import Any
 from ..atomic import replacing
 from .folder import Course, find_course
 from .mine import OFF
-from .steps import CourseError
+from .steps import CourseError, Step
 
 FILE = "my_progress.json"
 
@@ -46,13 +46,11 @@ def passed(id: str, folder: Path) -> None:
         write(folder, progress | {"passed": [*progress["passed"], id]})
 
 
-def here(course: Course, folder: Path | None = None) -> int | None:
-    """The number of the first step with an exercise that has not passed; None at the end."""
+def here(course: Course, folder: Path | None = None) -> Step | None:
+    """The first step with an exercise that has not passed; None at the end."""
     done = set(read(folder or course.notebooks)["passed"])
-    for number in course.paths:
-        if not done.issuperset(course.step(number).exercises):
-            return number
-    return None
+    steps = map(course.step, course.paths)
+    return next((step for step in steps if not done.issuperset(step.exercises)), None)
 
 
 class Here:
@@ -67,9 +65,8 @@ class Here:
         if not done:
             return "No exercise has passed yet: begin with step 1."
         link = "[the capstone](capstone.ipynb)"
-        if number := here(course, Path()):
-            step = course.step(number)
-            link = f"[{number}. {step.title}]({step.name}.ipynb)"
+        if step := here(course, Path()):
+            link = f"[{step.number}. {step.title}]({step.name}.ipynb)"
         return f"{len(done)} exercises have passed. Go on with {link}."
 
     _repr_markdown_ = __repr__

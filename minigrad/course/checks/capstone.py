@@ -72,7 +72,7 @@ def plant(program: Any, feed: Mapping[str, Any], wanted: Sequence[str], seed: in
 def gradients(program: Any, feed: Mapping[str, Any], wanted: Sequence[str]) -> list[Any]:
     """The wanted gradients after one run."""
     names = [f"{name}@GRAD" for name in wanted]
-    return list(static.Executor().run(program, feed=dict(feed), fetch_list=names))
+    return static.Executor().run(program, feed=feed, fetch_list=names)
 
 
 def bugs(block: Any) -> Iterator[Bug]:

@@ -139,13 +139,9 @@ def walked(*boxes, seed=10.0):
 @checker("4c")
 def advice(advice, Variable, square):
     leaf = Variable(np.array(2.0))
-    for thing, name, words in (
-        (0.5, "0.5", ("0.5", "np.array")),
-        (2.25, "2.25", ("2.25", "np.array")),
-        (leaf, "a leaf", ("leaf", "backward()")),
-    ):
+    for name, formula, words in rows("4c"):
         try:
-            said = advice(thing)
+            said = advice(eval(formula, {"leaf": leaf}))
         except (TypeError, ValueError, RuntimeError) as error:
             if type(error) is NotImplementedError:  # nothing written yet
                 raise
@@ -379,7 +375,7 @@ def three_tanhs(ways, Variable, functions_behind):
 
 @checker("9a")
 def sum_to(SumTo, Variable, gradcheck):
-    values = np.array([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]])
+    values = np.array(rows("9a", "values"))
     for shape in map(tuple, rows("9a")):
         x, function = Variable(values), SumTo(shape)
         y = function(x)
@@ -394,7 +390,7 @@ def sum_to(SumTo, Variable, gradcheck):
 
 @checker("9b")
 def mean(mean, Variable, gradcheck):
-    table, row = np.array([[1.0, 2.0, 6.0], [-3.0, 0.5, 4.0]]), np.array([1.0, 2.0, 6.0, -3.0])
+    table, row = arrays("9b").values()
     for values, axis in ((table, None), (table, 0), (table, 1), (table, -1), (row, 0)):
         x = Variable(values)
         y = mean(x) if axis is None else mean(x, axis=axis)
@@ -683,10 +679,10 @@ def add_scale(add_scale, OPS, Operator, Scope, build_grad_op):
 @checker("13b")
 def needed(needed):
     for kind, known, shortest, divides in rows("13b"):
-        require(kind in needed, f"the entry for {kind}", "missing", "a string of slots")
+        what, wanted = f"the entry for {kind}", "a string of slots"
+        require(kind in needed, what, "missing", wanted)
         entry = needed[kind]
-        kinds = str | list | tuple | set | frozenset
-        instance(kinds, f"the entry for {kind}", entry, "a string of slots")
+        instance(str | list | tuple | set | frozenset, what, entry, wanted)
         slots = entry.replace(",", " ").split() if isinstance(entry, str) else list(entry)
         right = [sorted(each.split()) for each in shortest]
         if sorted(map(str, slots)) not in right:
@@ -775,10 +771,10 @@ def flatten(flatten, NetOp, Operator, backward):
     before, flat = str(nest), flatten(nest)
     same("the list of operators of the flat network", lines(flat.ops), lines(squares))
     same("the nest that was given, afterwards,", str(nest), before)
-    for no_grad in ((), ("v0",), ("v2",)):
+    for no_grad in rows("14b"):
         mirrored = lines(flatten(backward(nest, no_grad)).ops)
         alone = lines(op for op in backward(flat, no_grad).ops if not isinstance(op, NetOp))
-        same(f"the flat backward network with no_grad = {list(no_grad)}", mirrored, alone)
+        same(f"the flat backward network with no_grad = {no_grad}", mirrored, alone)
 
 
 @checker("14c")
