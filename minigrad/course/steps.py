@@ -36,7 +36,8 @@ class CourseError(Exception):
     def __init__(self, message: str, path: Path | None = None, line: int | None = None) -> None:
         if path is not None:
             near = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-            message = f"{near}{'' if line is None else f':{line}'}: {message}"
+            place = f"{near}: " if line is None else f"{near}:{line}: "
+            message = place + message
         super().__init__(message)
         self.path, self.line = path, line
 
