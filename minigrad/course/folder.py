@@ -80,9 +80,9 @@ class Course:
 
         Raises CourseError for a word that names no step.
         """
-        numbered = self.paths.values()
-        others = sorted({*self.steps.glob("*.py")}.difference(numbered))
-        every = sorted([*numbered, *others], key=lambda path: path.stem != "start")
+        known = set(self.paths.values())
+        pages = self.steps.glob("*.py")
+        every = sorted(pages, key=lambda path: (path.stem != "start", path not in known, path))
         chosen: list[Path] = []
         for word in words:
             stem = Path(word).stem

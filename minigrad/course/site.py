@@ -225,7 +225,8 @@ def _compile(known: Lock, site: Path, release: Path, scratch: Path) -> None:
     archives = {name: site / e["file_name"] for name, e in known.items() if "/" in e["file_name"]}
     archives["python"] = site / _STDLIB
     for name, archive in archives.items():
-        shutil.unpack_archive(archive, scratch / name, "zip")
+        with zipfile.ZipFile(archive) as files:
+            files.extractall(scratch / name)
     program = Path(__file__).with_name("compile.js")
     _run(["node", str(program), str(release), str(scratch)], "compiling the packages")
     for name, archive in archives.items():
