@@ -42,7 +42,7 @@ class Checker:
     """A registered checker: its function, and one hint for each wrong try."""
 
     function: Callable[..., None]
-    hints: tuple[str, ...]
+    hints: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def checker(
         raise CourseError(f"{id!r} is not the id of an exercise; write the step and a letter: '3a'")
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
-        _CHECKERS[id] = Checker(function, (hint,) if isinstance(hint, str) else hint or hints(id))
+        _CHECKERS[id] = Checker(function, (hint,) if isinstance(hint, str) else hint)
         return function
 
     return register
@@ -156,7 +156,7 @@ def examine(
 
 
 def find_checker(id: str) -> Checker:
-    """The checker of an exercise, its step's module loaded on first use.
+    """The checker of an exercise; those of the course are loaded on first use.
 
     Raises CourseError where there is none, with the ids that there are.
     """
@@ -164,12 +164,12 @@ def find_checker(id: str) -> Checker:
         from .checks import checkers  # they register themselves, here
 
         for each, takes, cases in tables(int(id[:-1])):
-            _CHECKERS[each] = Checker(partial(run_cases, vars(checkers), takes, cases), hints(each))
-    if id in _CHECKERS:
-        return _CHECKERS[id]
+            _CHECKERS[each] = Checker(partial(run_cases, vars(checkers), takes, cases))
+    if known := _CHECKERS.get(id):
+        return Checker(known.function, known.hints or hints(id))
     near = ", ".join(registered(id[:-1]))
-    known = f"step {id[:-1]} has {near}" if near else "ids are a step and a letter: '3a'"
-    raise CourseError(f"no exercise {id!r}; {known}")
+    advice = f"step {id[:-1]} has {near}" if near else "ids are a step and a letter: '3a'"
+    raise CourseError(f"no exercise {id!r}; {advice}")
 
 
 def registered(number: str) -> list[str]:

@@ -10,7 +10,6 @@ import sys
 import weakref
 from collections import Counter
 from contextlib import ExitStack, contextmanager
-from functools import reduce
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock, patch
@@ -185,7 +184,7 @@ def diamond(x, square):
 def graphs(Variable, square):
     """Graphs by name: what they compute from x, where a = square(x)."""
     x = Variable(np.array(1.0))
-    names = {"x": x, "a": square(x), "square": square, "reduce": reduce}
+    names = {"x": x, "a": square(x), "square": square}
     return {words: eval(formula, names) for words, formula, _ in rows("6a")}
 
 
