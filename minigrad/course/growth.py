@@ -73,8 +73,8 @@ class Growth:
     def patch(self, name: str) -> str:
         """The difference of one definition, line by line, with two lines around each change."""
         before, now = (table[name].text.splitlines() for table in (self.old, self.now))
-        lines = list(difflib.unified_diff(before, now, lineterm="", n=2))[2:]
-        return "\n".join(line for i, line in enumerate(lines) if i or not line.startswith("@@"))
+        lines = list(difflib.unified_diff(before, now, lineterm="", n=2))
+        return "\n".join(lines[3:])  # without the names, and where the first change stands
 
 
 def definitions(source: str) -> dict[str, Definition]:
