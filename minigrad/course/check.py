@@ -142,7 +142,8 @@ def examine(
     except (Exception, SystemExit) as error:
         if isinstance(error, NotImplementedError) and str(error) in ("", "your turn"):
             return untouched
-        said, when, stages = _reason(error).rstrip("."), "", registered.hints
+        said, when = _reason(error).rstrip("."), ""
+        stages = registered.hints
         known = diagnose(id, registered.function, error, namespace)
         if known:
             when, stages = known.when, (known.question, *stages[1:])

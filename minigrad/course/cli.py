@@ -161,7 +161,7 @@ def recall(options: argparse.Namespace) -> int:
     if options.test:
         return int(not recalling.examine(course.notebooks))
     step = progress.here(course)
-    last = (step.number or 1) - 1 if step else max(course.paths)
+    last = step.number - 1 if step and step.number else max(course.paths)
     if not recalling.kinds(last):
         raise CourseError("do step 1 first: what passes there is asked here")
     return int(not recalling.recall(course.notebooks, last))
