@@ -10,6 +10,7 @@ Verdict(id='0a', passed=True, text='✓ 0a passed')
 ✗ 0a: square(3) is 6, expected 9. Hint: square means times itself
 """
 
+import importlib
 import re
 import sys
 import traceback
@@ -162,10 +163,9 @@ def find_checker(id: str) -> Checker:
     Raises CourseError where there is none, with the ids that there are.
     """
     if id not in _CHECKERS and _ID.fullmatch(id):
-        from .checks import checkers  # they register themselves, here
-
+        helpers = vars(importlib.import_module(f"{__package__}.checks.checkers"))
         for each, takes, cases in tables(int(id[:-1])):
-            _CHECKERS[each] = Checker(partial(run_cases, vars(checkers), takes, cases))
+            _CHECKERS[each] = Checker(partial(run_cases, helpers, takes, cases))
     if known := _CHECKERS.get(id):
         return Checker(known.function, known.hints or hints(id))
     near = ", ".join(registered(id[:-1]))
