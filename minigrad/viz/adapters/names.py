@@ -7,16 +7,14 @@ import functools
 import inspect
 import itertools
 import linecache
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
+from ...errors import user_frame
 from .formula import OPERATORS
 
 Variables = Mapping[str, Any]
-_HERE = str(Path(__file__).parent.parent)
 
 
 class Names:
@@ -38,11 +36,8 @@ class Names:
 
     def __call__(self, thing: Any) -> str:
         """The name of one object."""
-        name = self.known(thing)
-        if not name:
-            unnamed = (thing, f"%{len(self._unnamed) + 1}")
-            _, name = self._unnamed.setdefault(id(thing), unnamed)
-        return name
+        unnamed = (thing, f"%{len(self._unnamed) + 1}")
+        return self.known(thing) or self._unnamed.setdefault(id(thing), unnamed)[1]
 
     def known(self, thing: Any) -> str:
         """The name of one object, or an empty text: given, its own, the caller's, in this order."""
@@ -115,20 +110,12 @@ def _written(code: CodeType, instruction: int) -> str:
 
 
 def caller_variables(frame: FrameType | None = None) -> dict[str, Any]:
-    """The variables of a frame, or of the nearest caller outside this folder: locals, then globals.
+    """The variables of a frame, or of the user's innermost one: locals, then globals.
 
     Names that start with an underscore are left out: notebooks keep old results under them.
     """
-    frame = frame or _outside(sys._getframe())
+    frame = frame or user_frame()
     if frame is None:
         return {}
     known = {**frame.f_locals, **frame.f_globals, **frame.f_locals}
     return {k: v for k, v in known.items() if not k.startswith("_")}
-
-
-def _outside(frame: FrameType | None) -> FrameType | None:
-    while frame is not None and (
-        frame.f_code.co_filename.startswith(_HERE) or "__minigrad_ops__" in frame.f_globals
-    ):
-        frame = frame.f_back
-    return frame
