@@ -18,23 +18,16 @@ def put_into_frames(graph: Graph, paths: Homes, titles: Titles) -> None:
     the paths that have a frame.
     """
     frames: dict[tuple[Path, str | None], str] = {}
-
-    def frame(path: Path, base: str | None, side: str) -> str | None:
-        if not path:
-            return base
-        if (path, base) not in frames:
-            outer = frame(path[:-1], base, side)
-            if path not in titles:
-                return outer
-            region = graph.region(titles[path], side=side, parent=outer, folds=True)
-            frames[path, base] = region.id
-        return frames[path, base]
-
     for name, path in paths.items():
         node = graph.nodes[name]
         beside = [] if node.twin is None or node.twin in paths else [graph.nodes[node.twin]]
         for each in (node, *beside):
-            each.region = frame(path, each.region, each.side)
+            base = each.region
+            for at in (path[:depth] for depth in range(1, len(path) + 1)):
+                if at in titles and (at, base) not in frames:
+                    inside = {"side": each.side, "parent": each.region, "folds": True}
+                    frames[at, base] = graph.region(titles[at], **inside).id
+                each.region = frames.get((at, base), each.region)
 
 
 def frames_of_modules(graph: Graph, homes: Homes, titles: Titles) -> None:

@@ -14,21 +14,17 @@ def of_torch(roots: list[Any], names: Names, values: bool | str = True) -> Drawi
     modules = largest_modules(names.variables)
     names.also(tensor_names(names.variables))
     drawing = Drawing(roots, names, values)
-    _tell_shapes(drawing)
+    for step in drawing.steps.values():
+        for number, place in step.results.items():
+            # a value that nobody holds any more has a shape still: its node knows it
+            about = step.fn._input_metadata[number]
+            dtype = str(about.dtype).removeprefix("torch.")
+            place.node.lines = place.node.lines or (f"{format_shape(about.shape)} {dtype}",)
     unknown = {title(fn) for fn in drawing.steps if not has_formula(fn)}
     if unknown:
         drawing.graph.notes.append(f"no formula is known of {', '.join(sorted(unknown)[:6])}")
     _frames(drawing, modules)
     return drawing
-
-
-def _tell_shapes(drawing: Drawing) -> None:
-    """Values that nobody holds any more have a shape still: their node knows it."""
-    for step in drawing.steps.values():
-        for number, place in step.results.items():
-            about = step.fn._input_metadata[number]
-            dtype = str(about.dtype).removeprefix("torch.")
-            place.node.lines = place.node.lines or (f"{format_shape(about.shape)} {dtype}",)
 
 
 def _frames(drawing: Drawing, modules: list[tuple[str, Any]]) -> None:

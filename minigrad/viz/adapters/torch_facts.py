@@ -6,7 +6,7 @@ a hook of the user's (``saved_tensors_hooks``, ``checkpoint``): such values are 
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from configparser import ConfigParser
 from functools import cache
 from pathlib import Path
@@ -40,18 +40,15 @@ _CLASSES = {
 
 def of_kind(variables: Variables, kind: str) -> dict[str, Any]:
     """The variables that hold objects of a kind, by name; then those in lists, tuples and dictionaries."""
-    return {name: x for name, x in _spread(variables) if kind_of(x) == kind}
-
-
-def _spread(variables: Variables) -> Iterator[tuple[str, Any]]:
-    yield from variables.items()
+    every = dict(variables)
     for name, x in variables.items():
         if type(x) in (list, tuple):
-            yield from ((f"{name}[{k}]", v) for k, v in enumerate(x[:1000]))
+            every |= {f"{name}[{k}]": v for k, v in enumerate(x[:1000])}
         elif type(x) is dict:
-            yield from ((f"{name}[{k!r}]", v) for k, v in list(x.items())[:1000])
+            every |= {f"{name}[{k!r}]": v for k, v in list(x.items())[:1000]}
         elif type(x).__module__ == "__main__" and not kind_of(x):  # a trainer that holds them
-            yield from ((f"{name}.{k}", v) for k, v in getattr(x, "__dict__", {}).items())
+            every |= {f"{name}.{k}": v for k, v in getattr(x, "__dict__", {}).items()}
+    return {name: x for name, x in every.items() if kind_of(x) == kind}
 
 
 def largest_modules(variables: Variables) -> list[tuple[str, Any]]:

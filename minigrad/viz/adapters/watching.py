@@ -49,8 +49,10 @@ class watch:
         self._before: dict[tuple[type, str], Any] = {}  # the methods, as they were
 
     def __enter__(self) -> "watch":
-        for cls in self.classes:
-            self._wrap_family(cls)
+        family = [*self.classes]
+        for cls in family:  # grows while it is walked: what subclasses define themselves
+            self._wrap(cls)
+            family += type.__subclasses__(cls)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -68,13 +70,6 @@ class watch:
         from ..picture import draw
 
         return draw(self)._repr_mimebundle_()
-
-    def _wrap_family(self, cls: type) -> None:
-        """Wrap what the class and its subclasses define themselves."""
-        self._wrap(cls)
-        below: list[type] = type.__subclasses__(cls)
-        for each in below:
-            self._wrap_family(each)
 
     def _wrap(self, cls: type) -> None:
         for name in ("__call__", "forward", "backward"):
