@@ -432,8 +432,8 @@ def shown(node: Node) -> dict[str, str]:
 
 def scoped(nodes: Iterable[Node], values: Values) -> dict[str, str]:
     """The values that nodes have, of those in ``values``."""
-    names = {n.id: n.data.get("variable", n.name) for n in nodes if n.kind != "scopes"}
-    return {node: format_value(values[name]) for node, name in names.items() if name in values}
+    known = [n for n in nodes if n.kind != "scopes" and n.name in values]
+    return {n.id: format_value(values[n.name]) for n in known}
 
 
 def said(node: Node) -> str:

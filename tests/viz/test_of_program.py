@@ -287,6 +287,16 @@ def test_a_loop_shows_versions_step_scopes_and_what_goes_round():
     assert only(graph, EMPTY).kind == "data"
 
 
+def test_only_the_last_version_of_a_name_has_the_value_that_a_scope_holds():
+    program = samples.Program()
+    program.blocks[0].var("v", (2,))
+    for _ in range(2):
+        program.blocks[0].op("square", {"x": "v"}, {"out": "v"})
+    versions = named(of_program(program, {"v": np.array([0.25, 16.0])}), "v")
+    assert ["[0.25, 16]" in n.lines for n in versions] == [False, False, True]
+    assert ["[0.25, 16]" in n.tooltip for n in versions] == [False, False, True]
+
+
 def test_an_update_stands_among_the_gradients_and_makes_a_new_version():
     graph = of_program(samples.with_sgd())
     sgd = only(graph, "sgd")

@@ -7,6 +7,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import static
+from minigrad.viz.graph.graph import is_op, live_lines
 from tests.viz.replayed import frame
 from tests.viz.truth import check_program
 
@@ -40,6 +41,23 @@ def test_a_loop_of_three_turns_tests_four_times_and_the_last_test_is_false():
     assert entered == [*turns, "condition, step 3", *back]
     parts = [e.text for e in player.events if "w@GRAD = " in e.text]
     assert "w@GRAD = 12" in parts[-1]  # 3 · 8 · 0.5², and twice 1 for the square
+
+
+@pytest.mark.parametrize("x", [8.0, -8.0])
+def test_a_line_is_as_long_as_the_gradient_that_its_node_shows(x):
+    """A name that other blocks use, too, has nothing on the lines of a block that did not run."""
+
+    def steps(x, w):
+        inner = lambda i, s: (i + 1, static.cond(x > 0, lambda: s * w, lambda: mg.exp(s * w)))
+        return static.while_loop(lambda i, s: i < 2, inner, [0, x])[1]
+
+    graph = mg.draw(built(steps, x), detail="full").graph
+    for line in graph.edges:
+        if line.kind in ("grad", "accumulate"):
+            tail, head = graph.nodes[line.tail], graph.nodes[line.head]
+            name = head if is_op(tail) else tail
+            assert (line.norm is not None) == bool(live_lines(name)), (name, line)
+    assert any(line.norm for line in graph.edges)
 
 
 def test_the_branch_that_was_not_taken_is_grey_and_never_entered():

@@ -5,7 +5,7 @@ where numbers say how, and else computed again by the rule of the operation.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 
 from ..graph.format import format_number, format_value, norm, same_value, unwrap
 from ..graph.graph import Edge, Graph, Node, ends_at_leaf, is_op
-from .inside import Slot, summands, total
+from .inside import summands, total
 
 _MOST_WAYS, _MOST_NODES = 24, 400  # more are not followed one by one
 
@@ -51,23 +51,28 @@ class _Paths:
     def note(self, leaf: Node) -> None:
         """Note the ways to a leaf, where they are known to bring what it got."""
         ways = self.ways(leaf.id)
-        brought = [self.brought(way) for way in ways]
+        told = [self.told(way) for way in ways]
+        brought = [came for came, _ in told]
         whole = total(brought)
-        if whole is None or not self.arrives(ways[0][-1], whole):
+        if whole is None:
             return
+        last = ways[0][-1]
+        kept = last.carries if _passes_on(self.graph.nodes[last.tail]) else None
+        if kept is not None and not same_value(kept, whole):
+            return
+        ends = [leaf.id, *filter(None, [leaf.twin])]
         paths = [
             {
-                "nodes": [*(line.tail for line in way), leaf.id, *filter(None, [leaf.twin])],
-                "steps": self.steps(way),
+                "nodes": [*(line.tail for line in way), *ends],
+                "steps": steps,
                 "gave": format_value(came),
             }
-            for way, came in zip(ways, brought, strict=True)
+            for way, (came, steps) in zip(ways, told, strict=True)
         ]
         words = (leaf.data.get("called", leaf.name), format_value(whole), summands(brought))
         noted = {"sum": " = ".join(filter(None, words)), "paths": paths}
-        for node in (leaf, self.graph.nodes.get(leaf.twin or "")):
-            if node is not None:
-                node.data["paths"] = noted
+        for node in ends:
+            self.graph.nodes[node].data["paths"] = noted
 
     def ways(self, leaf: str) -> list[Way]:
         """The ways to a leaf; none if they are many, or go round."""
@@ -89,63 +94,45 @@ class _Paths:
         places = {(each.head_port, each.label) for each in lines}
         return total([each.carries for each in lines]) if len(places) == 1 else None
 
-    def operations(self, way: Way) -> Iterator[tuple[Any, Edge]]:
-        """What arrives at each operation of a way, and the line on which it goes on."""
+    def told(self, way: Way) -> tuple[Any, list[str]]:
+        """What comes along a way alone, None where that is not known; and its operations, each with its
+        factor: a number, else its formula.
+        """
+        came, steps = way[0].carries, []
         for line, onward in pairwise(way):
-            if not _passes_on(self.graph.nodes[line.head]):
-                yield self.arrived(line), onward
-
-    def brought(self, way: Way) -> Any:
-        """What comes along a way alone; None where that is not known."""
-        came = way[0].carries
-        for arrived, onward in self.operations(way):
-            gave = onward.carries
+            if _passes_on(self.graph.nodes[line.head]):
+                continue
+            arrived, gave, factor = self.arrived(line), onward.carries, onward.rule
             if came is None or arrived is None or gave is None:
-                return None
+                return None, []
+            before = np.ravel(arrived)[0] if np.size(arrived) == 1 else 0
+            if before and np.size(gave) == 1:
+                factor = f"·{format_number(np.ravel(gave)[0] / before)}"
+            steps.append(f"{self.graph.nodes[onward.tail].name}{onward.slot} {factor}")
             if same_value(came, arrived):
                 came = gave
-            elif np.size(arrived) == 1 and np.ravel(arrived)[0]:
-                came = gave * (np.ravel(came)[0] / np.ravel(arrived)[0])
+            elif before:
+                came = gave * (np.ravel(came)[0] / before)
             else:
                 came = None if onward.pull is None else onward.pull(came)
-        return came
-
-    def arrives(self, last: Edge, whole: Any) -> bool:
-        """Did a leaf keep what came to it?"""
-        known = last.carries is not None and _passes_on(self.graph.nodes[last.tail])
-        return not known or same_value(last.carries, whole)
-
-    def steps(self, way: Way) -> list[str]:
-        """The operations of a way, each with its factor: a number, else its formula."""
-        steps = []
-        for arrived, onward in self.operations(way):
-            factor = onward.rule
-            if arrived is not None and np.size(arrived) == 1 == np.size(onward.carries):
-                before, after = np.ravel(arrived)[0], np.ravel(onward.carries)[0]
-                factor = f"·{format_number(after / before)}" if before else factor
-            steps.append(f"{self.graph.nodes[onward.tail].name}{onward.slot} {factor}")
-        return steps
+        return came, steps
 
 
-def follow_names(graph: Graph, values: Mapping[str, Any]) -> None:
-    """The same for operators that read and write names: a line carries the value of its name."""
+def follow_names(
+    graph: Graph, held: Mapping[str, tuple[Any, ...]], values: Mapping[str, Any]
+) -> None:
+    """The same for operators that read and write names: a line carries what the node of its name holds."""
     for line in graph.edges:
         if line.kind not in ("grad", "accumulate"):
             continue
         tail, head = graph.nodes[line.tail], graph.nodes[line.head]
         name = head if is_op(tail) else tail
-        if name.data.get("live") or name.data.get("recorded"):
-            carries = name.data.get("value", values.get(name.data.get("variable", "")))
-            line.carries = None if carries is None else np.asarray(unwrap(carries))
+        for value in held.get(name.id, ()):
+            line.carries = None if value is None else np.asarray(unwrap(value))
         slots = tail.data.get("slots", ())
         for slot in slots:
             if slot.output == name.name:
                 line.slot = f"[{line.tail_port}]" if len(slots) > 1 else ""
                 line.rule = slot.rule
-                line.pull = partial(_pull, slot, values)
+                line.pull = partial(slot.made_of, now=values)
     follow(graph)
-
-
-def _pull(slot: Slot, values: Mapping[str, Any], g: Any) -> Any:
-    """What a slot makes of another gradient."""
-    return slot.made_of({"g": g}, values)

@@ -11,7 +11,6 @@ import linecache
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,36 +29,17 @@ class NotUnderstood(Exception):
 _NO_FORMULA = (NotUnderstood, OSError, TypeError, ValueError, KeyError, SyntaxError, RecursionError)
 
 
-@dataclass(frozen=True)
-class Formula:
-    """What a method returns: one expression per result, over the names of inputs (``x``), outputs
-    (``y``) and gradients (``gy``).
-    """
-
-    results: tuple[ast.expr, ...]
-    names: tuple[str, ...]  # what the results are called: gx, or gx0, gx1
-
-    def lines(self) -> tuple[str, ...]:
-        """``gx = 2·x·gy``, one line per result."""
-        both = zip(self.names, self.results, strict=True)
-        return tuple(f"{name} = {written(result)}" for name, result in both)
-
-    def reads(self) -> list[str]:
-        """The names that the results depend on."""
-        return list(dict.fromkeys(name for result in self.results for name in names_in(result)))
-
-    def compute(self, values: Values) -> tuple[Any, ...] | None:
-        """The results as numbers; None when one of them is not plain arithmetic."""
-        results = tuple(computed(e, values) for e in self.results)
-        return None if any(result is None for result in results) else results
+#: what a method returns: one expression per result, over the names of inputs (``x``), outputs (``y``) and
+#: gradients (``gy``); none where it is not a plain formula
+Formulas = tuple[ast.expr, ...]
 
 
-def forward_formula(function: Any) -> Formula | None:
+def forward_formulas(function: Any) -> Formulas:
     """What ``forward`` of a function object computes."""
     return _read(getattr(type(function), "forward", None), input_names(function), "y")
 
 
-def backward_formula(function: Any) -> Formula | None:
+def backward_formulas(function: Any) -> Formulas:
     """What ``backward`` of a function object computes."""
     return _read(getattr(type(function), "backward", None), input_names(function), "gx")
 
@@ -80,6 +60,12 @@ def numbered(name: str, count: int) -> tuple[str, ...]:
     return (name,) if count == 1 else tuple(f"{name}{i}" for i in range(count))
 
 
+def formula_lines(name: str, formulas: Formulas) -> tuple[str, ...]:
+    """``gx = 2·x·gy``, one line per result."""
+    both = zip(numbered(name, len(formulas)), formulas, strict=True)
+    return tuple(f"{each} = {written(formula)}" for each, formula in both)
+
+
 @functools.lru_cache(maxsize=1024)
 def parameters(method: Any) -> tuple[str, ...]:
     """The names of the parameters of a method; none where it takes any number of them."""
@@ -95,24 +81,22 @@ def parameters(method: Any) -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _read(method: Any, inputs: tuple[str, ...], name: str) -> Formula | None:
+def _read(method: Any, inputs: tuple[str, ...], name: str) -> Formulas:
     """What a method returns; read once per method: where a class gets another one, that is read, too."""
     try:
         own, *names = parameters(method)
-        known: dict[str, ast.expr] = {name: ast.Name(name) for name in names}
-        known |= {f"{own}.inputs[{k}]": ast.Name(name) for k, name in enumerate(inputs)}
-        known |= {f"{own}.input": ast.Name(name) for name in inputs[:1]}
-        known |= {text: ast.Name("y") for text in (f"{own}.output", f"{own}.outputs[0]")}
-        known[own] = ast.Name("self")
-        results = _returned(method, known)
-        formula = Formula(results, numbered(name, len(results)))
-        short = all(len(line) <= LONGEST for line in formula.lines())
-        return formula if short else None
+        meant = {name: name for name in names}
+        meant |= {f"{own}.inputs[{k}]": name for k, name in enumerate(inputs)}
+        meant |= {f"{own}.input": name for name in inputs[:1]}
+        meant |= {f"{own}.output": "y", f"{own}.outputs[0]": "y", own: "self"}
+        results = _returned(method, {text: ast.Name(name) for text, name in meant.items()})
+        short = all(len(line) <= LONGEST for line in formula_lines(name, results))
+        return results if short else ()
     except _NO_FORMULA:
-        return None
+        return ()
 
 
-def _returned(function: Any, known: dict[str, ast.expr]) -> tuple[ast.expr, ...]:
+def _returned(function: Any, known: dict[str, ast.expr]) -> Formulas:
     """The results of a function in what is ``known`` of names, and of texts like ``self.inputs[0]``."""
     source = inspect.getsource(inspect.unwrap(function))
     (definition,) = ast.parse(textwrap.dedent(source)).body
@@ -270,8 +254,8 @@ def names_in(expression: ast.expr) -> list[str]:
     """The names of values in an expression: not of functions, nor ``self``."""
     nodes = list(ast.walk(expression))
     called = {id(n.func) for n in nodes if isinstance(n, ast.Call)}
-    names = [n.id for n in nodes if isinstance(n, ast.Name) and id(n) not in called]
-    return [name for name in names if name != "self"]
+    names = [n for n in nodes if isinstance(n, ast.Name) and n.id != "self"]
+    return [name.id for name in names if id(name) not in called]
 
 
 def put_in(expression: ast.expr, values: Values) -> str:
@@ -299,24 +283,17 @@ def written(node: ast.expr, values: Mapping[str, str] | None = None) -> str:
     """The text of an expression, with ``values`` put in for names: ``2·x`` for ``y·x^(y − 1)``
     where ``y`` is "2".
     """
-    values = values or {}
-    numbers = {n: float(v) for n, v in values.items() if _NUMBER.fullmatch(v)}
-    return _write(node, values, numbers)[0]
+    return _write(node, values or {})[0]
 
 
-def _write(node: ast.expr, values: Mapping[str, str], numbers: Values) -> tuple[str, float]:
+def _write(node: ast.expr, values: Mapping[str, str]) -> tuple[str, float]:
     """The text of an expression and how tightly it holds together (0 comparison, 1 sum,
     1.5 what begins with a minus, 2 product, 3 power, 4 word).
     """
 
     def write(part: ast.expr, level: int = 0) -> str:
-        text, tight = _write(part, values, numbers)
+        text, tight = _write(part, values)
         return text if tight >= level else f"({text})"
-
-    def worked_out(exponent: ast.expr) -> Any:
-        """An exponent that is known as a number: ``x ** (3 - 1)`` is ``x²``."""
-        known = bool(numbers) or isinstance(exponent, ast.Constant)
-        return computed(exponent, numbers) if known else None
 
     match node:
         case ast.Name(name):
@@ -332,9 +309,11 @@ def _write(node: ast.expr, values: Mapping[str, str], numbers: Values) -> tuple[
         case ast.BinOp(ast.Name(name) as left, ast.Mult(), ast.Name(again)) if name == again:
             return f"{write(left, 4)}²", 3
         case ast.BinOp(base, ast.Pow(), power):
-            number = worked_out(power)
+            numbers = {n: float(v) for n, v in values.items() if _NUMBER.fullmatch(v)}
+            known = numbers or isinstance(power, ast.Constant)
+            number = computed(power, numbers) if known else None  # ``x ** (3 - 1)`` is ``x²``
             if number in (0, 1):
-                return _write(base, values, numbers) if number else ("1", 4)
+                return _write(base, values) if number else ("1", 4)
             if number is None:
                 return f"{write(base, 4)}^{write(power, 4)}", 3
             text = format_number(number)
@@ -347,7 +326,7 @@ def _write(node: ast.expr, values: Mapping[str, str], numbers: Values) -> tuple[
             word, level, _, _ = _SIGNS[type(sign)]
             second = write(right, level + isinstance(sign, _TIGHT))
             second = f"({second})" if second[0] in "−-" and level else second
-            first, tight = _write(left, values, numbers)
+            first, tight = _write(left, values)
             if tight == _MINUS and isinstance(sign, _PRODUCTS):  # it holds for the product
                 return f"{first}{word}{second}", _MINUS
             return f"{write(left, max(level, 1))}{word}{second}", level

@@ -28,6 +28,7 @@ from ..graph.graph import Graph, Node
 from .formula import Values, computed, literal, put_in, written
 
 Fields = dict[str, Any]
+BACKWARD: Fields = {"side": "backward", "region": "r1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,8 @@ class Slot:
     mark: str = ""  # before it all: "[0] "
     name: str = ""  # what the result is called at the node: "gx0"
     output: str = ""  # the variable of a program that the result is, as the names are some
-    arriving: str = ""  # and the one that ``g`` is
+    gradient: str = "g"  # what arrives, as the formula calls it
+    arriving: str = ""  # and the variable that it is
 
     @property
     def rule(self) -> str:
@@ -76,16 +78,16 @@ class Slot:
         numbers = "" if numbers.replace("−", "-") == result else numbers
         return slot._equal(slot.name, slot.rule, numbers, result)
 
-    def made_of(self, gradients: Values, now: Values | None = None) -> Any:
-        """What comes of other gradients, by name; None where the formula is no arithmetic."""
-        values = {**self._at(now or {}).values, **gradients}
+    def made_of(self, gradient: Any, now: Values | None = None) -> Any:
+        """What comes of another gradient; None where the formula is no arithmetic."""
+        values = {**self._at(now or {}).values, self.gradient: gradient}
         return None if self.formula is None else computed(self.formula, values)
 
     def _at(self, now: Values) -> "Slot":
         """The same with the values of a moment, where the names are variables of a program."""
         if not self.output:
             return self
-        variables = {"g": self.arriving, **self.names}
+        variables = {self.gradient: self.arriving, **self.names}
         values = {name: now.get(v, literal(v)) for name, v in variables.items()}
         return Slot(self.formula, self.names, values, now.get(self.output), name=self.output)
 
@@ -117,15 +119,14 @@ def value(x: Any, seed: bool = False) -> Fields:
     """The fields of a value or of a gradient; a dash if it is None."""
     text = format_value(x)
     text = f"{text} (seed)" if seed and x is not None else text
-    fields = _told([(text, NOT_YET), (strip(x), "")], **arrays(x))
-    return fields | {"tooltip": explain_value(x)}
+    return _told([(text, NOT_YET), (strip(x), "")], explain_value(x), **arrays(x))
 
 
-def _told(live: Iterable[tuple[str, str]], word: str = "", **data: Any) -> Fields:
-    """The lines of a node, each with what stands there before it ran, then what always stands there."""
+def _told(live: Iterable[tuple[str, str]], tooltip: str, **data: Any) -> Fields:
+    """The fields of a node by its lines, each with what stands there before it ran."""
     live = tuple(both for both in live if both[0])
-    lines = (*(text for text, _ in live), word)
-    return {"lines": tuple(filter(None, lines)), "data": {"live": live} | data}
+    lines = tuple(text for text, _ in live)
+    return {"lines": lines, "data": {"live": live} | data, "tooltip": tooltip}
 
 
 def arrays(*held: Any) -> Fields:
@@ -134,35 +135,12 @@ def arrays(*held: Any) -> Fields:
     return {"arrays": [each for each in shown if each[1] is not None]}
 
 
-def variable(name: str, held: tuple[Any, ...], word: str, tooltip: str) -> Fields:
-    """The fields of one version of a variable of a program: its value, where one is ``held``, and a few words."""
-    live = [(format_value(x), NOT_YET) for x in held]
-    known = [explain_value(x) for x in held if x is not None]
-    fields = _told(live, word, variable=name, **arrays(*held))
-    return fields | {"tooltip": " | ".join([tooltip, *known])}
-
-
-def show_value(node: Node, value: Any) -> None:
-    """The value that this version of a name had: nobody overwrites what was noted."""
-    text = format_value(value)
-    if node.data["live"] and node.kind != "scopes":
-        node.lines = (text, *node.lines[len(node.data["live"]) :])
-        live = {"live": ((text, NOT_YET),), "recorded": True, "value": value}
-        node.data |= live | arrays(value)
-        node.tooltip = f"{node.tooltip} | {explain_value(value)}"
-
-
-def forget_value(node: Node) -> None:
-    """A scope holds the last version of a name only: of the earlier ones no value is known."""
-    node.lines = node.lines[len(node.data["live"]) :]
-    node.data |= {"live": (), "arrays": []}
-
-
-def add_word(node: Node, word: str) -> None:
-    """Put a few more words behind those a node has."""
-    fixed = len(node.data.get("live", ()))
-    words = " ".join([*node.lines[fixed:], word])
-    node.lines = (*node.lines[:fixed], words)
+def show_value(node: Node, held: tuple[Any, ...]) -> None:
+    """Above the words of a version of a name its value, where one is ``held``."""
+    texts = tuple(map(format_value, held))
+    node.lines = (*texts, *node.lines)
+    node.data = {"live": tuple((text, NOT_YET) for text in texts), **arrays(*held)}
+    node.tooltip = " | ".join([node.tooltip, *(explain_value(x) for x in held if x is not None)])
 
 
 def accumulated(name: str, grad: Any, parts: Sequence[Any]) -> Fields:
@@ -173,8 +151,8 @@ def accumulated(name: str, grad: Any, parts: Sequence[Any]) -> Fields:
         (words and f"+= {words}", NOT_YET),
         (strip(grad), ""),
     ]
-    fields = _told(live, called=name, **arrays(grad))
-    return fields | {"tooltip": f"adds to {name}: {explain_value(grad)}"}
+    about = f"adds to {name}: {explain_value(grad)}"
+    return _told(live, about, called=name, **arrays(grad))
 
 
 def summands(parts: Sequence[Any]) -> str:
@@ -206,8 +184,7 @@ class Place:
         """Draw its gradient, and before it where several parts meet: they are added up, or, in an engine
         that assigns, one of them is lost.
         """
-        side: dict[str, Any] = {"side": "backward", "region": "r1"}
-        self.gradient = graph.node(kind, f"{self.node.name}.grad", **side, **inside)
+        self.gradient = graph.node(kind, f"{self.node.name}.grad", **BACKWARD, **inside)
         self.grad, self.arrives = grad, self.gradient if parts else None
         graph.link(self.node, self.gradient)
         if len(parts) < 2:
@@ -217,7 +194,7 @@ class Place:
         words = ", then ".join(map(format_value, parts)) if lost else summands(parts)
         lines = (words, "the earlier one is lost" if lost else "")
         about = {"tooltip": f"{len(parts)} gradients meet", "data": {"live": ((words, ""),)}}
-        self.arrives = graph.node("accumulate", "=" if lost else "+=", **side, **about)
+        self.arrives = graph.node("accumulate", "=" if lost else "+=", **BACKWARD, **about)
         self.arrives.lines = tuple(filter(None, lines))
         graph.edge(self.arrives, self.gradient, "accumulate", carries=unwrap(grad))
 

@@ -42,8 +42,8 @@ def of_error(error: BaseException, names: Names) -> Graph:
     if _parameters(frame):
         line = type(frame.f_locals["self"]).__name__
     box = dropped_op(graph, line or frame.f_code.co_name, f"failed: {what}", "forward", "r0")
-    for tensor in met:
-        graph.edge(drawing.place(tensor).node, box)
+    for place in filter(None, map(drawing.place, met)):
+        graph.edge(place.node, box)
     return graph
 
 

@@ -19,20 +19,19 @@ from ..graph.graph import Graph, Node, in_order
 from . import torch_facts
 from .follow import follow
 from .formula import (
-    backward_formula,
+    backward_formulas,
     call_formula,
     literal,
     number_text,
     rule_formula,
 )
-from .inside import Fields, Place, Slot, accumulated, in_list, operation, saved, total, value
+from .inside import BACKWARD, Place, Slot, accumulated, in_list, operation, saved, total, value
 from .names import Names, operands
 from .torch_facts import title
 
 _BETWEEN = "call retain_grad() before backward to keep the gradient of a tensor in between"
 _GONE = "not known any more: nobody holds it, and no gradient rule keeps it"
 _NO_GRAPH = "no grad_fn: nothing was computed from something that requires a gradient"
-_BACKWARD: Fields = {"side": "backward", "region": "r1"}
 _NO_PATHS = "they are known after backward from here, without hooks, and while they are few"
 
 
@@ -81,9 +80,9 @@ class Step:
         self.primitive: Any = getattr(fn, "primitive", None)
         self.edges: list[tuple[Step | None, int]] = []  # slot by slot: which output of which step
         self.slot_names, self.formulas = inputs_and_formulas(fn, len(fn.next_functions))
-        #: what it keeps for its formula, by name, None when it was freed; and what it kept when it ran
+        #: what it keeps for its formula, by name, None when it was freed; then what it kept when it ran
         self.keeps = saved_values(fn)
-        self.remembered: Mapping[str, Any] = {}
+        self.saved = self.keeps or {}
         self.numbers = torch_facts.numbers_of(fn) if torch_facts.is_node(fn) else {}
         self.written: Mapping[str, str] = {}  # what stands for an input on the user's line
         #: an output that somebody reads or holds → who reads it: (fn, slot)
@@ -92,19 +91,6 @@ class Step:
         self.inputs: dict[str, Place] = {}
         self.results: dict[int, Place] = {}
         self.slots: dict[int, Slot] = {}
-
-    @property
-    def saved(self) -> Mapping[str, Any]:
-        """What it keeps, or kept when backward ran."""
-        return self.keeps or self.remembered
-
-    def names(self) -> dict[str, str]:
-        """The names that stand for the names in its formulas."""
-        if not hasattr(self.fn, "primitive") and not torch_facts.is_node(self.fn):
-            return {}
-        names = {slot: place.node.name for slot, place in self.inputs.items()}
-        names |= {"out": self.results[0].node.name} if 0 in self.results else {}
-        return names | {name: format_number(number) for name, number in self.numbers.items()}
 
 
 class Drawing:
@@ -118,17 +104,17 @@ class Drawing:
         fns = [x if hasattr(x, "next_functions") else x.grad_fn for x in things]
         self.steps = {fn: Step(fn) for fn in walk_order(fn for fn in fns if fn is not None)}
         self.leaves: dict[int, Place] = {}  # by id of the tensor
-        self.values: dict[Key, Any] = {}  # (fn, output) → what it gave, if that is known
-        self.seeds: dict[Key, Any] = {}  # (fn, output) → what backward started with
-        self.gave: dict[Key, Any] = {}  # (fn, slot) → what it gave in backward
-        self.pull: Callable[..., Any] | None = None
         starts = [*zip(fns, things, strict=True)]
         self.roots = [
             (self.steps[fn], getattr(x, "output_nr", 0)) for fn, x in starts if fn is not None
         ]
         self._link(things)
-        if len(self.steps) <= FULL:
-            self._look_back()
+        known = self._look_back() if len(self.steps) <= FULL else {}
+        #: (fn, output) → what it gave, if that is known; what backward started with
+        self.values: dict[Key, Any] = known.get("values", {})
+        self.seeds: dict[Key, Any] = known.get("seeds", {})
+        self.gave: dict[Key, Any] = known.get("gradients", {})  # (fn, slot) → in backward
+        self.pull: Callable[..., Any] | None = known.get("pull")
         for fn, tensor in starts:
             if fn is None:
                 self.leaf(tensor)
@@ -164,7 +150,7 @@ class Drawing:
         node = hasattr(fn, "next_functions")  # anything else may not even be hashable
         return self.steps.get(fn) if node else None, getattr(thing, "output_nr", 0)
 
-    def _look_back(self) -> None:
+    def _look_back(self) -> dict[str, Any]:
         """What is still known of the forward pass and of the last backward."""
         numbers = {}
         for fn, step in self.steps.items():
@@ -174,12 +160,10 @@ class Drawing:
                 if number is not None:
                     numbers[fn, slot] = number
         roots = [step.fn for step, _ in self.roots if hasattr(step.fn, "remembered")]
-        known = roots[0].remembered(numbers, roots) if roots else {}
-        self.seeds = known.get("seeds", {})
-        self.gave, self.values = known.get("gradients", {}), known.get("values", {})
-        self.pull = known.get("pull")
+        known: dict[str, Any] = roots[0].remembered(numbers, roots) if roots else {}
         for fn, kept in known.get("saved", {}).items():
-            self.steps[fn].remembered = kept
+            self.steps[fn].saved = self.steps[fn].keeps or kept
+        return known
 
     def _draw(self) -> None:
         order = [*self.steps.values()]
@@ -243,10 +227,10 @@ class Drawing:
             step.results[number] = self._tensor(kind, name, tensor)
         return step.results[number]
 
-    def place(self, tensor: Any) -> Place:
-        """A tensor, wherever it comes from."""
+    def place(self, tensor: Any) -> Place | None:
+        """Where a tensor is drawn, wherever it comes from."""
         maker, number = self._maker(tensor)
-        return self.leaf(tensor) if maker is None else self.result(maker, number)
+        return self.leaves.get(id(tensor)) if maker is None else maker.results.get(number)
 
     def leaf(self, tensor: Any, kind: str = "leaf", name: str = "") -> Place:
         """A tensor that nothing in the graph made."""
@@ -267,16 +251,14 @@ class Drawing:
         name = name or ("" if single else shorten(text))
         number = text if value is None and single else number_text(value)
         if number and not name:  # a number is called by its value
-            place = self._tensor("data", number, None, explain_value(number))
-            place.held = literal(number)
-            return place
+            inside = {"tooltip": explain_value(number), "data": {"live": ()}}
+            return Place(self.graph.node("data", number, region="r0", **inside), literal(number))
         name = name or f"{slot} of {forward_name(step.fn)}"
         return self._tensor("data", name, None) if value is None else self.leaf(value, "data", name)
 
-    def _tensor(self, kind: str, name: str, tensor: Any, tooltip: str = _GONE) -> Place:
+    def _tensor(self, kind: str, name: str, tensor: Any) -> Place:
         """A tensor with its value; without one if it is gone: it was computed, so no dash."""
-        gone = {"tooltip": tooltip, "data": {"live": ()}}
-        inside = gone if tensor is None else value(tensor)
+        inside = {"tooltip": _GONE, "data": {"live": ()}} if tensor is None else value(tensor)
         return Place(self.graph.node(kind, name, region="r0", **inside), unwrap(tensor))
 
     # -- the backward side
@@ -316,7 +298,7 @@ class Drawing:
         leaf = self.leaf(variable).node
         grad = getattr(variable, "grad", None)
         inside = accumulated(f"{leaf.name}.grad", grad, self._parts(step, 0))
-        step.node = self.graph.node("accumulate", title(step.fn), **_BACKWARD, **inside)
+        step.node = self.graph.node("accumulate", title(step.fn), **BACKWARD, **inside)
         self.graph.link(leaf, step.node)
         leaf.data["leaf"] = step.node.data["leaf"] = variable
 
@@ -324,7 +306,11 @@ class Drawing:
         """The backward of an operation: what each slot that somebody wants computes, in the names of the
         tensors, and what it gave; with its number in front where there are several.
         """
-        names, values = step.names(), {**step.numbers, **step.saved}
+        names = {name: format_number(number) for name, number in step.numbers.items()}
+        if hasattr(step.fn, "primitive") or torch_facts.is_node(step.fn):
+            tensors = {**step.inputs, "out": step.results.get(0)}.items()
+            names = {n: place.node.name for n, place in tensors if place is not None} | names
+        values = {**step.numbers, **step.saved}
         arrived = total(self._parts(step, 0))
         values |= {} if arrived is None else {"g": arrived}
         several = len(step.edges) > 1
@@ -334,7 +320,7 @@ class Drawing:
                 mark, came = f"[{i}] " if several else "", self.gave.get((step.fn, i))
                 step.slots[i] = Slot(expression, known, values, came, mark)
         inside = operation(step.slots.values(), ports=several) | {"tooltip": saved(step.keeps)}
-        step.node = self.graph.node("grad_op", title(step.fn), **_BACKWARD, **inside)
+        step.node = self.graph.node("grad_op", title(step.fn), **BACKWARD, **inside)
         self.graph.link(step.op, step.node)
 
     def _edges(self, step: Step) -> None:
@@ -360,16 +346,12 @@ class Drawing:
         for _, result in sorted(step.results.items()):
             if result.gradient is not None:
                 self.graph.edge(result.gradient, step.node, "grad", carries=result.grad)
-        places = [self._place_of(step, *each) for each in (step.keeps or {}).items()]
-        for node in dict.fromkeys(place.node.id for place in places if place is not None):
-            self.graph.edge(self.graph.nodes[node], step.node, "saved")
-
-    def _place_of(self, step: Step, name: str, value: Any) -> Place | None:
-        """The drawn tensor that a saved value is: by identity, else by the name of its slot."""
-        maker, number = self._maker(value)
-        place = self.leaves.get(id(value)) if maker is None else maker.results.get(number)
-        result = step.results.get(0) if name in ("out", "y", "result") else None
-        return place or step.inputs.get(name, result)
+        kept = []
+        for name, tensor in (step.keeps or {}).items():  # by identity, else by the name of its slot
+            own = step.results.get(0) if name in ("out", "y", "result") else None
+            kept.append(self.place(tensor) or step.inputs.get(name, own))
+        for each in filter(None, dict.fromkeys(kept)):
+            self.graph.edge(each.node, step.node, "saved")
 
 
 # ---- What the nodes of a grad_fn graph tell about themselves, and the order of the walk ----
@@ -438,8 +420,7 @@ def inputs_and_formulas(node: Any, count: int) -> tuple[list[str], Sequence[ast.
         return slots, [ast.Name(f"{node.function.__name__}.backward(g)")] * count
     texts = getattr(type(node), "formula_texts", {})  # of a node made from a table of derivatives
     results: Sequence[ast.expr] = [ast.Name(t.replace(" * ", "·")) for t in texts.values()]
-    if not texts and (formula := backward_formula(node)):
-        results = formula.results
+    results = results or backward_formulas(node)
     return slots, results if len(results) == count else [None] * count
 
 

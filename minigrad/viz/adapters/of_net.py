@@ -10,7 +10,6 @@ from typing import Any
 
 from ...grad_names import EMPTY, GRAD, base, is_gradient
 from ..graph.graph import Graph, Node
-from .follow import follow_names
 from .formula import Values
 from .wiring import Look, Placed, Sheet, drawn, dropped_op, flat, gradient_look, is_scopes
 
@@ -50,15 +49,13 @@ def leaves(op: Any) -> list[Any]:
 def of_net(x: Any, values: Values | None = None) -> Graph:
     """The picture of an operator, a net, or of a net and its backward net."""
     first = NetSheet(Graph(), sides(x), values or {}, None)
-    drawn("Net", first, first.dropped)
-    follow_names(first.graph, first.values)
-    return first.graph
+    return drawn(first, first.dropped)
 
 
 class NetSheet(Sheet):
     """The two sides of a net, or one side of a net that an operator runs once per step."""
 
-    kind = "net"
+    kinds = ("Net", "nets")
 
     def __init__(self, graph: Graph, nets: Sides, values: Values, owner: Placed | None) -> None:
         super().__init__(graph, owner)
@@ -73,23 +70,21 @@ class NetSheet(Sheet):
     def draw(self) -> None:
         """Frames for nets, boxes for operators, in the order in which they run."""
         for side, net in zip(("forward", "backward"), self.nets, strict=True):
-            self._side(side, [(net, None)] if net is not None else [])
-
-    def _side(self, side: str, stack: list[tuple[Any, str | None]]) -> None:
-        number = 0
-        while stack:
-            at, parent = stack.pop()
-            inner = getattr(at, "ops", ())
-            region = parent if parent and not inner else self.net_frame(at, side, parent)
-            stack.extend((op, region) for op in reversed(inner))
-            if not hasattr(at, "ops"):
-                self.add(at, number, region, side)
-                number += 1
-            elif not inner:  # an empty net stands where a gradient is not wanted
-                of = getattr(at, "forward_op", None) or getattr(at, "forward", None)
-                reason = "NOP: no gradient wanted"
-                node = dropped_op(self.graph, called(at), reason, side, region)
-                self.dropped.append((of, node))
+            number = 0
+            stack: list[tuple[Any, str | None]] = [] if net is None else [(net, None)]
+            while stack:
+                at, parent = stack.pop()
+                inner = getattr(at, "ops", ())
+                region = parent if parent and not inner else self.net_frame(at, side, parent)
+                stack.extend((op, region) for op in reversed(inner))
+                if not hasattr(at, "ops"):
+                    self.add(at, number, region, side)
+                    number += 1
+                elif not inner:  # an empty net stands where a gradient is not wanted
+                    of = getattr(at, "forward_op", None) or getattr(at, "forward", None)
+                    reason = "NOP: no gradient wanted"
+                    node = dropped_op(self.graph, called(at), reason, side, region)
+                    self.dropped.append((of, node))
 
     def net_frame(self, op: Any, side: str, parent: str | None) -> str:
         """The frame of a net, inside its holder's."""
@@ -98,9 +93,7 @@ class NetSheet(Sheet):
             words = "step net, once per step"
             words = "step net backwards, last step first" if self.backward else words
             label = f"{self.owner.op.type} #{self.owner.node.number}: {words}"
-        if parent is not None:
-            return self.graph.region(label, side=side, parent=parent).id
-        return self.frame(label, side=side).id
+        return self.frame(label, side, parent)
 
     def look(self, name: str, written: bool) -> Look:
         kind, word = (self.gradient if is_gradient(name) else self.value)(name, written)
@@ -117,9 +110,8 @@ class NetSheet(Sheet):
         return ("leaf" if name in self.wanted or None in self.nets else "data"), ""
 
     def gradient(self, name: str, written: bool) -> tuple[str, str]:
-        inside = self.owner is not None
-        kind, word = gradient_look(name, inside or base(name) in self.written)
-        given = kind in ("gradient", "leaf_gradient") and not inside and not written
+        kind, word = gradient_look(name, self.loop or base(name) in self.written)
+        given = kind in ("gradient", "leaf_gradient") and not self.loop and not written
         return ("seed", "given") if given else (kind, word)
 
     def inside(self, placed: Placed) -> Iterator[Sheet]:

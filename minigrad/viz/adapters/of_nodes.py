@@ -9,7 +9,6 @@ import weakref
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from ..graph.format import explain_value, unwrap
@@ -17,15 +16,17 @@ from ..graph.graph import Graph, Node, in_order
 from .follow import follow
 from .formula import (
     LONGEST,
-    Formula,
-    backward_formula,
-    forward_formula,
+    backward_formulas,
+    computed,
+    formula_lines,
+    forward_formulas,
     input_names,
+    names_in,
     numbered,
     own_numbers,
     parameters,
 )
-from .inside import Fields, Place, Slot, operation, value
+from .inside import BACKWARD, Fields, Place, Slot, operation, value
 from .names import Names
 from .watching import watch
 
@@ -42,8 +43,8 @@ def of_run(run: watch, names: Names) -> Graph:
         function = event.function
         if event.kind == "forward":
             values = named(function, snapshot.inputs, snapshot.outputs)
-            latest[id(function)] = Call(function, event.inputs, event.outputs, values)
-            calls.append(latest[id(function)])
+            call = latest[id(function)] = Call(function, event.inputs, event.outputs, values)
+            calls.append(call)
         else:
             call = latest.get(id(function)) or linked_call(function)
             backs.append(Back(call, snapshot.inputs, snapshot.outputs))
@@ -65,7 +66,8 @@ def of_links(roots: list[Any], names: Names) -> Graph:
     for root in roots:
         if not is_made(root):
             drawing.value(root)
-    return drawing.drawn(calls, [back_of(call) for call in reversed(calls)])
+    grads = [tuple(unwrap(getattr(v, "grad", None)) for v in call.outputs) for call in calls]
+    return drawing.drawn(calls, [*map(Back, reversed(calls), reversed(grads))])
 
 
 # ---- Calls of functions, and how to find them by the links that linked nodes keep ----
@@ -80,26 +82,27 @@ class Call:
     outputs: Arrays
     values: dict[str, Any]
     weak: bool = False  # the function refers to its outputs weakly
+    op: Node | None = None  # as drawn
 
 
-@dataclass(slots=True)
 class Back:
-    """One call of ``backward``: the gradients that went in and, where known, came out."""
+    """One call of ``backward``: the gradients that went in and what came out, each by its formula where the
+    code is one; where nobody watched it, what it computes, or will.
+    """
 
-    call: Call
-    gys: Arrays
-    gxs: Arrays  # None for what is not known
-
-    @property
-    def formula(self) -> Formula:
-        """What the code of ``backward`` says, without results where it is not understood."""
-        return backward_formula(self.call.function) or Formula((), ())
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """What stands for the names in the formula."""
-        function = self.call.function
-        return self.call.values | own_numbers(function) | named_gradients(function, self.gys)
+    def __init__(self, call: Call, gys: Arrays, gxs: Arrays | None = None) -> None:
+        self.call, self.gys = call, gys
+        formulas, names = backward_formulas(call.function), parameters(type(call.function).backward)
+        values = call.values | own_numbers(call.function) | dict(zip(names[1:], gys, strict=False))
+        self.reads = {name for formula in formulas for name in names_in(formula)}
+        if gxs is None:
+            gxs = tuple(computed(formula, values) for formula in formulas)
+            all_known = gys and gxs and all(g is not None for g in (*gys, *gxs))
+            gxs = gxs if all_known else (None,) * len(call.inputs)
+        known = formulas if len(formulas) == len(gxs) else (None,) * len(gxs)
+        parts = zip(known, gxs, numbered("gx", len(gxs)), strict=True)
+        gradient = "".join(names[1:2])
+        self.slots = [Slot(f, {}, values, gx, "", name, gradient=gradient) for f, gx, name in parts]
 
 
 def variable_like(thing: Any) -> bool:
@@ -151,24 +154,10 @@ def _linked(function: Any, word: str) -> Arrays:
     return tuple(each for each in (several, one) if each is not None)[:1]
 
 
-def back_of(call: Call) -> Back:
-    """What the walk computes, or will: from the gradients the variables hold."""
-    gys = tuple(unwrap(getattr(v, "grad", None)) for v in call.outputs)
-    back = Back(call, gys, (None,) * len(call.inputs))
-    if gys and all(g is not None for g in gys):
-        back.gxs = back.formula.compute(back.values) or back.gxs
-    return back
-
-
 def named(function: Any, inputs: Arrays, outputs: Arrays) -> dict[str, Any]:
     """What goes in and comes out of a call under the names that formulas use."""
     values = dict(zip(input_names(function), inputs, strict=False))
     return values | ({"y": outputs[0]} if len(outputs) == 1 else {})
-
-
-def named_gradients(function: Any, gys: Arrays) -> dict[str, Any]:
-    """The gradients that go in, under the parameter names of ``backward``."""
-    return dict(zip(parameters(type(function).backward)[1:], gys, strict=False))
 
 
 # ---- The drawing: variables and functions, and beside them the gradients and the calls of backward ----
@@ -182,7 +171,6 @@ class Drawing:
         self.graph = Graph()
         self.graph.region("forward: variables and functions")
         self.places: dict[int, Place] = {}  # by id of the variable, which it keeps alive
-        self.ops: dict[int, Node] = {}  # by id of the call
 
     def drawn(self, calls: list[Call], backs: list[Back]) -> Graph:
         """The picture: functions with what they read and make; then the gradients and the calls of
@@ -215,12 +203,10 @@ class Drawing:
     def forward(self, call: Call) -> None:
         """A function with what it reads and makes."""
         inputs = [self.value(v, is_made(v)).node for v in call.inputs]
-        formula = forward_formula(call.function)
         name, called = type(call.function).__name__, self.names.known(call.function)
         tooltip = f"the function object {called}" if called not in ("", name) else ""
-        lines = formula.lines() if formula is not None else ()
-        op = self.graph.node("op", name, region="r0", lines=lines, tooltip=tooltip)
-        self.ops[id(call)] = op
+        lines = formula_lines("y", forward_formulas(call.function))
+        call.op = op = self.graph.node("op", name, region="r0", lines=lines, tooltip=tooltip)
         for node in inputs:
             self.graph.edge(node, op)
         for variable in call.outputs:
@@ -232,9 +218,9 @@ class Drawing:
     def all_gradients(self, backs: list[Back]) -> None:
         """The gradients that go into the calls of backward, then those that only come out."""
         arriving: dict[int, list[Any]] = defaultdict(list)
-        gave = [part for back in backs for part in zip(back.call.inputs, back.gxs, strict=False)]
-        for variable, gx in gave:
-            arriving[id(variable)].append(gx)
+        gave = [part for back in backs for part in zip(back.call.inputs, back.slots, strict=False)]
+        for variable, slot in gave:
+            arriving[id(variable)].append(slot.result)
         for back in backs:
             for variable, gy in zip(back.call.outputs, back.gys, strict=False):
                 self.gradient(variable, arriving[id(variable)], gy)
@@ -253,46 +239,37 @@ class Drawing:
 
     def backward(self, back: Back) -> None:
         """One call, with lines from the gradients that it takes and to those that it gives."""
-        call, twin = back.call, self.ops.get(id(back.call))
-        slots = slots_of(back)
-        gave = [f"gradient out: {explain_value(g)}" for g in back.gxs if g is not None]
-        inside = said(slots) | {"tooltip": "\n".join(gave)}
+        call, twin = back.call, back.call.op
+        gave = [slot.result for slot in back.slots if slot.result is not None]
+        inside = said(back.slots)
+        inside["tooltip"] = "\n".join(f"gradient out: {explain_value(gx)}" for gx in gave)
         if twin is not None and twin.twin is not None:
             inside["lines"] += ("called again",)
         name = f"{type(call.function).__name__}.backward"
-        op = self.graph.node("grad_op", name, side="backward", region="r1", **inside)
+        op = self.graph.node("grad_op", name, **BACKWARD, **inside)
         if twin is not None:
             op.twin, twin.twin = twin.id, twin.twin or op.id
         for variable, gy in zip(call.outputs, back.gys, strict=False):
             source = self.value(variable).gradient
             if source is not None:
                 self.graph.edge(source, op, "grad", carries=unwrap(gy))
-        for k, (variable, gx, slot) in enumerate(zip(call.inputs, back.gxs, slots, strict=False)):
+        for k, (variable, slot) in enumerate(zip(call.inputs, back.slots, strict=False)):
             there = self.value(variable).arrives or op
             self.graph.edge(
                 op,
                 there,
                 "accumulate" if there.kind == "accumulate" else "grad",
-                carries=unwrap(gx),
-                slot=f"[{k}]" if len(back.gxs) > 1 else "",
+                carries=unwrap(slot.result),
+                slot=f"[{k}]" if len(back.slots) > 1 else "",
                 rule=slot.rule,
-                pull=partial(_again, slot, call.function) if len(back.gys) == 1 else None,
+                pull=slot.made_of if len(back.gys) == 1 else None,
             )
-        reads = back.formula.reads()
         variables = named(call.function, call.inputs, call.outputs)
-        for key in dict.fromkeys(id(v) for name, v in variables.items() if name in reads):
+        for key in dict.fromkeys(id(v) for name, v in variables.items() if name in back.reads):
             self.graph.edge(self.places[key].node, op, "saved")
 
 
 # ---- What a call of backward says ----
-
-
-def slots_of(back: Back) -> list[Slot]:
-    """What a call gives: formulas with the numbers put in, where its code is a formula."""
-    count, formulas = len(back.gxs), back.formula.results
-    known = formulas if len(formulas) == count else (None,) * count
-    parts = zip(numbered("gx", count), known, back.gxs, strict=True)
-    return [Slot(formula, {}, back.values, gx, name=name) for name, formula, gx in parts]
 
 
 def said(slots: list[Slot]) -> Fields:
@@ -306,8 +283,3 @@ def said(slots: list[Slot]) -> Fields:
         inside["lines"] = tuple(filter(None, (formula, numbers)))
         inside["data"]["live"] = ((numbers, ""),)
     return inside
-
-
-def _again(slot: Slot, function: Any, gy: Any) -> Any:
-    """What a call would give of another gradient."""
-    return slot.made_of(named_gradients(function, (gy,)))

@@ -7,19 +7,17 @@ classes and `minigrad.static` both do.
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from ...grad_names import EMPTY, GRAD, base, is_gradient
 from ..graph.format import format_shape
-from ..graph.graph import Graph, Node, Region
-from .follow import follow_names
+from ..graph.graph import Graph, Node
 from .formula import Values
-from .inside import add_word, show_value
 from .wiring import (
     Look,
     Placed,
     Sheet,
+    add_word,
     drawn,
     dropped_op,
     flat,
@@ -48,50 +46,43 @@ def of_program(
     ``detail="pruned"`` also shows the grad ops that were dropped, from the records in
     ``program.pruned``: (type, reason, forward op).
     """
-    facts = Facts(Graph(), program, values or {}, record)
-    first = BlockSheet(facts, program.blocks[0])
-    sheets = drawn("Program", first, _dropped(first) if detail == "pruned" else ())
-    follow_names(facts.graph, facts.values)
-    for sheet in sheets if record is not None else ():
-        _not_run(facts, sheet)
-    return facts.graph
+    facts = Facts(program, values or {}, record)
+    first = BlockSheet(Graph(), facts, program.blocks[0])
+    return drawn(first, _dropped(first) if detail == "pruned" else ())
 
 
 class BlockSheet(Sheet):
     """One block: a frame for each side."""
 
-    kind = "block"
+    kinds = ("Program", "blocks")
 
     def __init__(
-        self, facts: "Facts", block: Any, owner: Placed | None = None, attr: str = ""
+        self, graph: Graph, facts: "Facts", block: Any, owner: Placed | None = None, attr: str = ""
     ) -> None:
-        super().__init__(facts.graph, owner, attr)
-        self.facts, self.block = facts, block
+        super().__init__(graph, owner, attr)
+        self.facts, self.block, self.values = facts, block, facts.values
         self.loop = owner is not None and loops(owner.op)
-        self.regions: dict[str, Region] = {}  # forward, backward, optimize
+        self.regions: dict[str, str] = {}  # forward, backward, optimize
 
     def draw(self) -> None:
-        """Each operator on the side that its role says, with the values that it wrote."""
+        """Each operator on the side that its role says."""
         for number, op in enumerate(self.block.ops):
             role = role_of(op)
             backward = self.backward or role == "backward" or makes_gradients(op)
             part = "backward" if backward else "optimize" if role == "optimize" else "forward"
             placed = self.add(op, number, self.region(part), part)
             placed.node.data["place"] = (self.block.idx, number)
-            for name, value in self.facts.written_by.get((self.block.idx, number), {}).items():
-                if name in placed.outs:
-                    show_value(placed.outs[name], value)
 
     def inside(self, placed: Placed) -> Iterator[Sheet]:
         for attr, block in held_blocks(placed.op, self.facts.program):
-            yield BlockSheet(self.facts, block, placed, attr)
+            yield BlockSheet(self.graph, self.facts, block, placed, attr)
 
     def region(self, part: str) -> str:
         """The frame of one side of the block, made when its first operator comes."""
         if part not in self.regions:
             side = "forward" if part == "forward" else "backward"
-            self.regions[part] = self.frame(self.label(part), side=side)
-        return self.regions[part].id
+            self.regions[part] = self.frame(self.label(part), side)
+        return self.regions[part]
 
     def label(self, part: str) -> str:
         """What stands on the frame of one side."""
@@ -113,8 +104,8 @@ class BlockSheet(Sheet):
         """Values that go round: the last version of this step is the first of the next."""
         super().join()
         if self.owner is not None and self.regions:
-            label = next(iter(self.regions.values())).label
-            self.owner.node.data.setdefault("holds", {})[self.block.idx] = label
+            frame = self.graph.regions[next(iter(self.regions.values()))]
+            self.owner.node.data.setdefault("holds", {})[self.block.idx] = frame.label
         for name, nodes in self.versions.items() if self.loop else ():
             first, last = nodes[0], nodes[-1]
             from_outside = first.id not in self.writer
@@ -122,6 +113,26 @@ class BlockSheet(Sheet):
                 self.went_round(last, first)
             elif not self.backward and not from_outside and name not in self.block.vars:
                 add_word(last, "next")  # the condition, above all: the loop itself reads it
+        if self.facts.record is not None:
+            self.ran()
+
+    def ran(self) -> None:
+        """What a run noted of each operator: later ones do not overwrite that.  A block that it did not
+        enter, and operators that it did not reach, are grey.
+        """
+        grey: list[Node] = []
+        for placed in self.placed:
+            place, outs = placed.node.data["place"], [*placed.outs.values()]
+            grey += [] if place in self.facts.written_by else [placed.node, *outs]
+            noted = self.facts.written_by.get(place, {}) if self.values else {}
+            known = [node for node in outs if node.name in noted and node.kind != "scopes"]
+            self.held |= {node.id: (noted[node.name],) for node in known}
+        if self.block.idx not in self.facts.entered:
+            grey += [node for nodes in self.versions.values() for node in nodes]
+            for region in self.regions.values():
+                self.graph.regions[region].label += ": did not run"
+        for node in grey:
+            node.state = "pending"
 
     def shared(self, name: str) -> bool:
         return name not in self.facts.carried[self.block.idx]
@@ -130,26 +141,26 @@ class BlockSheet(Sheet):
         """Attrs of the loop say it as ``carry`` {start: end}, or as the lists ``carried`` and ``next``."""
         assert self.owner is not None  # it holds a loop's body
         op, attrs = self.owner.op, self.owner.op.attrs
-        following = attrs.get("carry", {})
+        carry = attrs.get("carry", {})
+        pairs = [(attrs.get("next", ()), attrs.get("carried", ())), (carry.values(), carry)]
         if self.backward:
-            seeds = zip(following, op.inputs.get("out_grad", ()), strict=False)
-            pairs = [(start + GRAD, end) for start, end in seeds]
-            ends, starts = attrs.get("carried_grad", ()), attrs.get("next_grad", ())
-        else:
-            pairs = [(end, start) for start, end in following.items()]
-            ends, starts = attrs.get("next", ()), attrs.get("carried", ())
-        return [*pairs, *zip(ends, starts, strict=False)]
+            seeds = [start + GRAD for start in carry], op.inputs.get("out_grad", ())
+            pairs = [(attrs.get("carried_grad", ()), attrs.get("next_grad", ())), seeds]
+        return [pair for ends, starts in pairs for pair in zip(ends, starts, strict=False)]
 
     def look(self, name: str, written: bool) -> Look:
         if name == EMPTY:
             return "data", (), "no gradient", "no gradient is wanted here"
         home, var = find_var(self.facts.program, self.block, name)
         if is_gradient(name):
-            kind, word = self.gradient(name)
+            of = base(name)
+            kind, word = gradient_look(name, of in self.facts.written or is_gradient(of))
         else:
             kind, word = self.value(name, home, var, written)
-        plain = kind == "scopes" or not self.facts.values
-        held = () if plain else (self.facts.found_by(self.block, written).get(name),)
+        plain = kind == "scopes" or not self.values
+        entered = {} if written else self.facts.entered.get(self.block.idx, {})
+        known = self.values if self.facts.record is None else entered
+        held = () if plain else (known.get(name),)
         short, full = shape_texts(var)
         word = word if held or kind == "scopes" else f"{short} {word}".strip()
         words = [name] if var is None else [name, full, f"block {home.idx}"]
@@ -173,12 +184,6 @@ class BlockSheet(Sheet):
             return "data", "" if counts else "no grad" if written else "data"
         return ("value", "") if written else ("leaf", "")
 
-    def gradient(self, name: str) -> tuple[str, str]:
-        """(kind, word) of a name of the backward side."""
-        home = base(name)
-        handed_on = any(home in names for names in self.facts.carried.values())
-        return gradient_look(name, home in self.facts.written or handed_on or is_gradient(home))
-
 
 def _dropped(first: BlockSheet) -> Iterator[tuple[Any, Node]]:
     """The grad ops that were dropped, each with its reason."""
@@ -187,69 +192,41 @@ def _dropped(first: BlockSheet) -> Iterator[tuple[Any, Node]]:
         yield forward_op, dropped_op(first.graph, kind, f"pruned: {reason}", "backward", region)
 
 
-def _not_run(facts: "Facts", sheet: Any) -> None:
-    """Blocks that the run did not enter, and operators that it did not reach, are grey."""
-    entered = sheet.block.idx in facts.entered
-    for region in sheet.regions.values() if not entered else ():
-        region.label += ": did not run"
-    for placed in sheet.placed:
-        if placed.node.data["place"] not in facts.written_by:
-            for node in (placed.node, *placed.outs.values()):
-                node.state = "pending"
-    for node in (n for nodes in sheet.versions.values() for n in nodes):
-        if not entered and node.id not in sheet.writer:
-            node.state = "pending"
-
-
 # ---- What is known of a program before anything is drawn -----------------------------------------
 
 
-@dataclass
 class Facts:
-    """What the operators of a program say, and the values that are known of a run."""
+    """What the operators of a program say, and the values that are known of a run: ``record`` is what that
+    did, step by step.
+    """
 
-    graph: Graph
-    program: Any
-    values: Values
-    record: Any  # what a run of this program did, step by step
-
-    def __post_init__(self) -> None:
-        self.written_by: dict[tuple[int, int], Values] = {}  # (block, operator) last
-        self.entered: dict[int, Values] = {}  # what a block found, last
-        for step in self.record.steps if self.record is not None else ():
-            if step.kind == "enter":
-                self.entered[step.block] = step.values
-            elif step.kind == "op":
-                self.written_by[step.block, step.number] = step.values
-        self.written: set[str] = set()  # what some operator computes; no updates of parameters
+    def __init__(self, program: Any, values: Values, record: Any) -> None:
+        self.program, self.values, self.record = program, values, record
+        steps = record.steps if record is not None else ()
+        #: what a block found last, and what an operator wrote last, by block and number
+        self.entered: dict[int, Values] = {s.block: s.values for s in steps if s.kind == "enter"}
+        self.written_by = {(s.block, s.number): s.values for s in steps if s.kind == "op"}
+        #: what some operator computes or hands to its block; no updates of parameters
+        self.written: set[str] = set()
         self.carried: dict[int, set[str]] = defaultdict(set)  # block → what its operator puts in
         self.scopes: dict[tuple[int, str], str] = {}  # what step scopes hold, by block and name
-        for block in self.program.blocks:
-            for op in block.ops:
-                self._note(op, block.idx)
+        for home, op in ((block.idx, op) for block in program.blocks for op in block.ops):
+            names = flat(op.outputs)
+            if role_of(op) != "optimize":
+                self.written.update(names)
+            held = "values of each step" if loops(op) else "values of the branch"
+            self.scopes |= {(home, name): held for name in names if is_scopes(name)}
+            for _, inner in held_blocks(op, program):
+                for attr in ("carry", "carried", "steps"):
+                    self.carried[inner.idx].update(op.attrs.get(attr, ()))
+                self.written |= self.carried[inner.idx]
         #: what the backward pass starts from: what a seed is the gradient of, ops with role "loss"
         self.loss = {
             base(name)
-            for op in self.program.blocks[0].ops
+            for op in program.blocks[0].ops
             if role_of(op) == "loss" or (makes_gradients(op) and op_kind(op, True) == "seed")
             for name in flat(op.outputs)
         }
-
-    def _note(self, op: Any, block: int) -> None:
-        names = flat(op.outputs)
-        if role_of(op) != "optimize":
-            self.written.update(names)
-        held = "values of each step" if loops(op) else "values of the branch"
-        self.scopes |= {(block, name): held for name in names if is_scopes(name)}
-        for _, inner in held_blocks(op, self.program):
-            for attr in ("carry", "carried", "steps"):
-                self.carried[inner.idx].update(op.attrs.get(attr, ()))
-
-    def found_by(self, block: Any, written: bool) -> Values:
-        """The values of names when a block was entered last; else those at the end of the run."""
-        if self.record is None:
-            return self.values
-        return {} if written else self.entered.get(block.idx, {})
 
 
 def role_of(op: Any) -> str:

@@ -17,9 +17,10 @@ from typing import Any
 
 from ...grad_names import EMPTY, ZERO, base, is_gradient, label_of
 from ..graph.format import LONGEST_NAME, format_number
-from ..graph.graph import Graph, Node, Region
-from .formula import call_formula, rule_formula
-from .inside import Slot, add_word, forget_value, in_list, operation, variable
+from ..graph.graph import Graph, Node
+from .follow import follow_names
+from .formula import Values, call_formula, rule_formula
+from .inside import Slot, in_list, operation, show_value
 
 # ---- one name space -------------------------------------------------------------------------
 
@@ -47,13 +48,15 @@ class Sheet:
     both sides of the whole.
     """
 
-    kind = ""  # what several of them are called
+    kinds = ("", "")  # what all of it is called, and several of them
+    values: Values  # what is known of names
 
     def __init__(self, graph: Graph, owner: Placed | None = None, attr: str = "") -> None:
         self.graph, self.owner, self.attr = graph, owner, attr
         self.backward = owner is not None and owner.backward
         self.loop = False  # its operators run several times
         self.versions: dict[str, list[Node]] = defaultdict(list)
+        self.held: dict[str, tuple[Any, ...]] = {}  # node id -> its value, if it shows one
         self.writer: dict[str, Placed] = {}  # node id -> who wrote it
         # node id -> regions of the ops that touch it
         self.touched: dict[str, list[str | None]] = defaultdict(list)
@@ -73,10 +76,11 @@ class Sheet:
         """The sheets of what an operator holds."""
         raise NotImplementedError
 
-    def frame(self, label: str, side: str) -> Region:
-        """The frame of one of its sides."""
-        holder = None if self.owner is None else self.owner.node.id
-        return self.graph.region(label, side=side, holder=holder, strong=holder is not None)
+    def frame(self, label: str, side: str, parent: str | None = None) -> str:
+        """The frame of one of its sides, or one inside that."""
+        holder = None if self.owner is None or parent else self.owner.node.id
+        inner = {"parent": parent, "holder": holder, "strong": bool(holder)}
+        return self.graph.region(label, side=side, **inner).id
 
     def handed_over(self) -> Iterable[tuple[str, str]]:
         """(name at the end of a step, name at the start of the next), where the loop says so."""
@@ -109,7 +113,9 @@ class Sheet:
     def version(self, name: str, side: str, written: bool) -> Node:
         """The next version of a name, as a node."""
         kind, held, word, tooltip = self.look(name, written)
-        node = self.graph.node(kind, name, side=side, **variable(name, held, word, tooltip))
+        node = self.graph.node(kind, name, side=side, tooltip=tooltip)
+        add_word(node, word)
+        self.held[node.id] = held
         self.versions[name].append(node)
         return node
 
@@ -120,7 +126,7 @@ class Sheet:
 
     # -- operators
 
-    def add(self, op: Any, number: int, region: str, part: str = "forward") -> Placed:
+    def add(self, op: Any, number: int, region: str, part: str) -> Placed:
         """Draw one operator with what it reads and writes: ``part`` is "forward", "backward" or
         "optimize", whose updates stand among the gradients.
         """
@@ -133,19 +139,19 @@ class Sheet:
         node.lines, node.data, node.tooltip = lines, inside["data"], op_words(op)
         done = Placed(op, node, part == "backward")
         self.placed.append(done)
-        wanted = read_names(op) if side == "backward" and kind != "zeros" else set()
-        reads: dict[str, None] = {}
-        shapes: dict[str, None] = {}
+        saved = dict.fromkeys(
+            n for n in flat(op.inputs) if side == "backward" and not is_gradient(n)
+        )
+        wanted = read_names(op) if saved and kind != "zeros" else set()
+        node.reads = tuple(name for name in saved if name in wanted)
+        shapes = [name for name in saved if name not in wanted]
         for port, name in ported(op.inputs):
-            if side == "forward" or is_gradient(name):
+            if name not in saved:
                 self._line(done, name, port, "in")
-            else:
-                (reads if name in wanted else shapes)[name] = None
         for port, name in ported(op.outputs):
             self._line(done, name, port, "out")
-        node.reads = tuple(reads)
         if shapes and kind == "zeros":
-            node.lines += (f"like {next(iter(shapes))}",)
+            node.lines += (f"like {shapes[0]}",)
         elif shapes:
             node.tooltip += f" | only the shape of: {', '.join(shapes)}"
         return done
@@ -171,16 +177,12 @@ class Sheet:
     # -- after the last operator
 
     def finish(self) -> None:
-        """Put every value into its region and tell versions apart."""
+        """Put every value into its region and tell versions apart; a scope holds the last one only."""
         for name, nodes in self.versions.items():
             for node in nodes:
                 node.region = self.common(self.touched[node.id])
-            if name == EMPTY:
-                continue
-            for node in nodes[:-1]:
-                if not node.data.get("recorded"):
-                    forget_value(node)
-            written = [node for node in nodes if node.id in self.writer]
+            self.held |= dict.fromkeys((node.id for node in nodes[:-1]), ())
+            written = [node for node in nodes if node.id in self.writer and name != EMPTY]
             for k, node in enumerate(written if len(written) > 1 else ()):
                 add_word(node, self.version_word(node, k, written))
 
@@ -197,6 +199,12 @@ class Sheet:
             if loops(self.writer[version.id].op):
                 return f"{word} the loop"
         return f"version {k + 1}"
+
+
+def add_word(node: Node, word: str) -> None:
+    """Put a few more words behind those a node has."""
+    words = " ".join([*node.lines, word])
+    node.lines = (words,) if words else ()
 
 
 def loops(op: Any) -> bool:
@@ -224,33 +232,31 @@ def mirrored(graph: Graph, sheets: list[Sheet], dropped: Iterable[tuple[Any, Nod
         twin = forward.get(id(op))
         if twin is not None and twin.node.twin is None:
             graph.link(twin.node, node)
-    forward_of = twins(graph, forward, [p for p in every if p.backward])
+    twins(graph, forward, [p for p in every if p.node.kind == "grad_op"])
     held = {(s.owner.node.id, s.attr): s for s in sheets if s.owner is not None}
     for sheet in sheets:
         partner: Sheet | None = sheet
         if sheet.owner is not None and sheet.backward:
-            owner = forward_of.get(sheet.owner.node.id)
-            partner = held.get((owner.node.id, sheet.attr)) if owner is not None else None
+            partner = held.get((sheet.owner.node.twin or "", sheet.attr))
         if partner is not None:
             link_rest(graph, partner, sheet)
             if sheet.loop and sheet.backward:
                 add_over_steps(graph, partner, sheet)
 
 
-def twins(graph: Graph, forward: Mapping[int, Placed], backward: list[Placed]) -> dict[str, Placed]:
+def twins(graph: Graph, forward: Mapping[int, Placed], grad_ops: list[Placed]) -> None:
     """Link each grad op with the operator it differentiates, each gradient with its value, and what
     is saved with what reads it.
 
-    Returns grad op node id -> the forward operator.  An op's own ``forward_op`` decides; where
-    there is none, a grad op belongs to the one operator that wrote the base of a gradient it reads
-    and read the base of one it writes.
+    An op's own ``forward_op`` decides; where there is none, a grad op belongs to the one operator
+    that wrote the base of a gradient it reads and read the base of one it writes.
     """
     writers: dict[str, list[Placed]] = defaultdict(list)
     for operator in forward.values():
         for name in operator.outs:
             writers[name].append(operator)
     pairs = []
-    for g in (g for g in backward if g.node.kind == "grad_op"):
+    for g in grad_ops:
         f = forward.get(id(getattr(g.op, "forward_op", None))) or by_names(g, writers)
         if f is not None:
             pairs.append((g, f))
@@ -269,7 +275,6 @@ def twins(graph: Graph, forward: Mapping[int, Placed], backward: list[Placed]) -
             value = f.ins.get(name) or f.outs.get(name)
             if value is not None:
                 graph.edge(value, g.node, "saved")
-    return {g.node.id: f for g, f in pairs}
 
 
 def by_names(g: Placed, writers: Mapping[str, list[Placed]]) -> Placed | None:
@@ -336,9 +341,8 @@ def slots_of(op: Any) -> list[Slot]:
     primitive = getattr(op, "primitive", None)
     if primitive is None:
         return []
-    numbers = {a: v for a, v in op.attrs.items() if isinstance(v, int | float)}
     names = {slot: listed[0] for slot, listed in op.inputs.items() if len(listed) == 1}
-    names |= {attr: format_number(number) for attr, number in numbers.items()}
+    names |= {a: format_number(v) for a, v in op.attrs.items() if isinstance(v, int | float)}
     inputs = dict(ported(op.inputs))
     outputs = [(port, name) for port, name in ported(op.outputs) if name != EMPTY]
     if op.type == primitive.type:
@@ -433,24 +437,21 @@ def attr_words(op: Any) -> tuple[str, tuple[str, ...]]:
     shown = {k: v for k, v in attrs if isinstance(v, _SHOWN) and v not in ((), [])}
     value = shown.pop("value", None) if op.type.startswith("fill") else None
     blocks = tuple(f"{k} = {v}" for k, v in shown.items() if k.endswith("block"))
-    if blocks:
-        return "", blocks
     rest = ", ".join(f"{k}={v!r}" for k, v in shown.items() if not k.startswith("_"))
     lines = (rest,) if rest and len(rest) <= LONGEST_NAME else ()
-    return ("" if value is None else f" {value}"), lines
+    return ("" if value is None else f" {value}"), blocks or lines
 
 
 def op_words(op: Any) -> str:
     """One operator in words, as the printer of programs says it: ``h = mul(x, w)``."""
-    outs = ", ".join(flat(op.outputs))
-    ins = ", ".join(flat(op.inputs))
-    return f"{outs} = {op.type}({ins})" if outs else f"{op.type}({ins})"
+    outs, call = ", ".join(flat(op.outputs)), f"{op.type}({', '.join(flat(op.inputs))})"
+    return f"{outs} = {call}" if outs else call
 
 
 # ---- all of it: a sheet, and what its operators hold ---------------------------------------------
 
 
-def drawn(kind: str, first: Sheet, dropped: Iterable[tuple[Any, Node]]) -> list[Sheet]:
+def drawn(first: Sheet, dropped: Iterable[tuple[Any, Node]]) -> Graph:
     """Draw a sheet and what its operators hold, to any depth; ``dropped`` are nodes of grad ops that are
     not there, each with the operator whose they would have been.
     """
@@ -458,17 +459,22 @@ def drawn(kind: str, first: Sheet, dropped: Iterable[tuple[Any, Node]]) -> list[
     for sheet in sheets:  # grows while it is walked
         sheet.draw()
         for placed in sheet.placed:
-            held = [*sheet.inside(placed)]
-            placed.node.bold = bool(held)
-            sheets += held
+            inside = [*sheet.inside(placed)]
+            placed.node.bold = bool(inside)
+            sheets += inside
     for sheet in sheets:
         sheet.finish()
         sheet.join()
     mirrored(graph, sheets, dropped)
+    held = {node: shown for sheet in sheets for node, shown in sheet.held.items()}
+    for node, shown in held.items():
+        show_value(graph.nodes[node], shown)
+    follow_names(graph, held, first.values)
     every = [p for sheet in sheets for p in sheet.placed]
     grads = sum(p.backward for p in every)
+    whole, several = first.kinds
     counts = [f"{len(every) - grads} ops"]
-    counts += [f"{grads} grad ops"] if grads or kind == "Program" else []
-    counts += [f"{len(sheets)} {first.kind}s"] if len(sheets) > 1 else []
-    graph.title = f"{kind}: {', '.join(counts)}"
-    return sheets
+    counts += [f"{grads} grad ops"] if grads or whole == "Program" else []
+    counts += [f"{len(sheets)} {several}"] if len(sheets) > 1 else []
+    graph.title = f"{whole}: {', '.join(counts)}"
+    return graph
