@@ -102,10 +102,11 @@ class _Paths:
         for line, onward in pairwise(way):
             if _passes_on(self.graph.nodes[line.head]):
                 continue
-            arrived, gave, factor = self.arrived(line), onward.carries, onward.rule
+            arrived, gave = self.arrived(line), onward.carries
             if came is None or arrived is None or gave is None:
                 return None, []
             before = np.ravel(arrived)[0] if np.size(arrived) == 1 else 0
+            factor = onward.rule
             if before and np.size(gave) == 1:
                 factor = f"·{format_number(np.ravel(gave)[0] / before)}"
             steps.append(f"{self.graph.nodes[onward.tail].name}{onward.slot} {factor}")

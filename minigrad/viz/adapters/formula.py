@@ -197,14 +197,16 @@ def _lambdas(path: str) -> dict[tuple[int, str | None], ast.expr]:
 
 
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+_COMPARED: dict[type, str] = {
+    ast.Gt: ">",
+    ast.Lt: "<",
+    ast.GtE: "≥",
+    ast.LtE: "≤",
+    ast.Eq: "=",
+    ast.NotEq: "≠",
+}
 #: how a sign is written, how tightly it holds, what it is called as an operation, what computes it
 _SIGNS: dict[type, tuple[str, int, str, Any]] = {
-    ast.Gt: (" > ", 0, "", None),
-    ast.Lt: (" < ", 0, "", None),
-    ast.GtE: (" ≥ ", 0, "", None),
-    ast.LtE: (" ≤ ", 0, "", None),
-    ast.Eq: (" = ", 0, "", None),
-    ast.NotEq: (" ≠ ", 0, "", None),
     ast.Add: (" + ", 1, "add", np.add),
     ast.Sub: (" − ", 1, "sub", np.subtract),
     ast.Mult: ("·", 2, "mul", np.multiply),
@@ -216,8 +218,8 @@ _SIGNS: dict[type, tuple[str, int, str, Any]] = {
 }
 _MINUS, _PRODUCTS = 1.5, (ast.Mult, ast.Div, ast.MatMult)
 #: those that hold what is right of them more tightly
-_TIGHT = (ast.Sub, ast.Div, ast.MatMult, ast.cmpop)
-OPERATORS = {name: sign for sign, (_, _, name, _) in _SIGNS.items() if name}
+_TIGHT = (ast.Sub, ast.Div, ast.MatMult)
+OPERATORS = {name: sign for sign, (_, _, name, _) in _SIGNS.items()}
 _FUNCTIONS = frozenset({"exp", "log", "sin", "cos", "tan", "tanh", "sqrt", "abs", "square"})
 #: and all that a formula with numbers put in may call
 _SCHOOL = _FUNCTIONS.union(
@@ -320,16 +322,16 @@ def _write(node: ast.expr, values: Mapping[str, str]) -> tuple[str, float]:
             whole = float(number).is_integer()
             raised = text.translate(_SUPERSCRIPT) if whole else f"^{text}"
             return f"{write(base, 4)}{raised}", 3
-        case ast.BinOp(left, sign, right) | ast.Compare(left, [sign], [right]) if (
-            type(sign) in _SIGNS
-        ):
+        case ast.Compare(left, [sign], [right]) if type(sign) in _COMPARED:
+            return f"{write(left, 1)} {_COMPARED[type(sign)]} {write(right, 1)}", 0
+        case ast.BinOp(left, sign, right) if type(sign) in _SIGNS:
             word, level, _, _ = _SIGNS[type(sign)]
             second = write(right, level + isinstance(sign, _TIGHT))
-            second = f"({second})" if second[0] in "−-" and level else second
+            second = f"({second})" if second[0] in "−-" else second
             first, tight = _write(left, values)
             if tight == _MINUS and isinstance(sign, _PRODUCTS):  # it holds for the product
                 return f"{first}{word}{second}", _MINUS
-            return f"{write(left, max(level, 1))}{word}{second}", level
+            return f"{write(left, level)}{word}{second}", level
         case ast.Call(ast.Name("exp"), [ast.Name("x")]) if "x" not in values:
             return "eˣ", 3
         case ast.Call(ast.Name(name), [_, *_] as arguments) if name in _CALLS:

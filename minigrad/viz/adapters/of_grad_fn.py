@@ -306,10 +306,11 @@ class Drawing:
         """The backward of an operation: what each slot that somebody wants computes, in the names of the
         tensors, and what it gave; with its number in front where there are several.
         """
-        names = {name: format_number(number) for name, number in step.numbers.items()}
+        names = {}
         if hasattr(step.fn, "primitive") or torch_facts.is_node(step.fn):
-            tensors = {**step.inputs, "out": step.results.get(0)}.items()
-            names = {n: place.node.name for n, place in tensors if place is not None} | names
+            tensors = {**step.inputs, "out": step.results.get(0)}
+            names = {n: place.node.name for n, place in tensors.items() if place is not None}
+        names |= {n: format_number(number) for n, number in step.numbers.items()}
         values = {**step.numbers, **step.saved}
         arrived = total(self._parts(step, 0))
         values |= {} if arrived is None else {"g": arrived}

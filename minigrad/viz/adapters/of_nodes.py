@@ -66,8 +66,11 @@ def of_links(roots: list[Any], names: Names) -> Graph:
     for root in roots:
         if not is_made(root):
             drawing.value(root)
-    grads = [tuple(unwrap(getattr(v, "grad", None)) for v in call.outputs) for call in calls]
-    return drawing.drawn(calls, [*map(Back, reversed(calls), reversed(grads))])
+    backs = []
+    for call in reversed(calls):
+        gys = tuple(unwrap(getattr(v, "grad", None)) for v in call.outputs)
+        backs.append(Back(call, gys))
+    return drawing.drawn(calls, backs)
 
 
 # ---- Calls of functions, and how to find them by the links that linked nodes keep ----
@@ -92,8 +95,9 @@ class Back:
 
     def __init__(self, call: Call, gys: Arrays, gxs: Arrays | None = None) -> None:
         self.call, self.gys = call, gys
-        formulas, names = backward_formulas(call.function), parameters(type(call.function).backward)
-        values = call.values | own_numbers(call.function) | dict(zip(names[1:], gys, strict=False))
+        formulas = backward_formulas(call.function)
+        names = parameters(type(call.function).backward)[1:]
+        values = call.values | own_numbers(call.function) | dict(zip(names, gys, strict=False))
         self.reads = {name for formula in formulas for name in names_in(formula)}
         if gxs is None:
             gxs = tuple(computed(formula, values) for formula in formulas)
@@ -101,7 +105,7 @@ class Back:
             gxs = gxs if all_known else (None,) * len(call.inputs)
         known = formulas if len(formulas) == len(gxs) else (None,) * len(gxs)
         parts = zip(known, gxs, numbered("gx", len(gxs)), strict=True)
-        gradient = "".join(names[1:2])
+        gradient = "".join(names[:1])
         self.slots = [Slot(f, {}, values, gx, "", name, gradient=gradient) for f, gx, name in parts]
 
 

@@ -122,8 +122,10 @@ class BlockSheet(Sheet):
         """
         grey: list[Node] = []
         for placed in self.placed:
-            place, outs = placed.node.data["place"], [*placed.outs.values()]
-            grey += [] if place in self.facts.written_by else [placed.node, *outs]
+            place = placed.node.data["place"]
+            outs = placed.outs.values()
+            if place not in self.facts.written_by:
+                grey += [placed.node, *outs]
             noted = self.facts.written_by.get(place, {}) if self.values else {}
             known = [node for node in outs if node.name in noted and node.kind != "scopes"]
             self.held |= {node.id: (noted[node.name],) for node in known}
@@ -210,16 +212,17 @@ class Facts:
         self.written: set[str] = set()
         self.carried: dict[int, set[str]] = defaultdict(set)  # block → what its operator puts in
         self.scopes: dict[tuple[int, str], str] = {}  # what step scopes hold, by block and name
-        for home, op in ((block.idx, op) for block in program.blocks for op in block.ops):
-            names = flat(op.outputs)
-            if role_of(op) != "optimize":
-                self.written.update(names)
-            held = "values of each step" if loops(op) else "values of the branch"
-            self.scopes |= {(home, name): held for name in names if is_scopes(name)}
-            for _, inner in held_blocks(op, program):
-                for attr in ("carry", "carried", "steps"):
-                    self.carried[inner.idx].update(op.attrs.get(attr, ()))
-                self.written |= self.carried[inner.idx]
+        for block in program.blocks:
+            for op in block.ops:
+                names = flat(op.outputs)
+                if role_of(op) != "optimize":
+                    self.written.update(names)
+                held = "values of each step" if loops(op) else "values of the branch"
+                self.scopes |= {(block.idx, name): held for name in names if is_scopes(name)}
+                for _, inner in held_blocks(op, program):
+                    for attr in ("carry", "carried", "steps"):
+                        self.carried[inner.idx].update(op.attrs.get(attr, ()))
+                    self.written |= self.carried[inner.idx]
         #: what the backward pass starts from: what a seed is the gradient of, ops with role "loss"
         self.loss = {
             base(name)

@@ -444,7 +444,8 @@ def attr_words(op: Any) -> tuple[str, tuple[str, ...]]:
 
 def op_words(op: Any) -> str:
     """One operator in words, as the printer of programs says it: ``h = mul(x, w)``."""
-    outs, call = ", ".join(flat(op.outputs)), f"{op.type}({', '.join(flat(op.inputs))})"
+    outs = ", ".join(flat(op.outputs))
+    call = f"{op.type}({', '.join(flat(op.inputs))})"
     return f"{outs} = {call}" if outs else call
 
 
