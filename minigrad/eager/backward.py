@@ -12,6 +12,7 @@ saved values are freed.  An exception on the way, from a hook, a rule or the key
 import os
 import threading
 from contextlib import nullcontext
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 from weakref import ref
@@ -23,7 +24,7 @@ from ..errors import DTypeError, GradError, ShapeError, describe, refusal
 from ..primitives.arguments import Listed, as_list
 from ..primitives.dispatch import EAGER, check_finite
 from ..primitives.registry import Primitive
-from .grad_fn import AccumulateGrad, Hooks, Output, named, no_graph_reason, place_of, unpack
+from .grad_fn import AccumulateGrad, Hooks, named, no_graph_reason, place_of, unpack
 from .inplace import check_versions, newest_change
 from .mode import MODE, enable_grad
 from .tensor import Tensor, wrap
@@ -34,9 +35,9 @@ if hasattr(os, "register_at_fork"):  # a child inherits no walk of another threa
     os.register_at_fork(
         before=_walking.acquire, after_in_parent=_walking.release, after_in_child=_walking.release
     )
-#: where the last backward started: weak references to nodes, None for a leaf; which output of each; the seeds
+#: where the last backward started, leaves left out: weak references to nodes, which output of each, the seeds
 last_starts: list[tuple[Any, int, Any]] = []
-by_seq = attrgetter("seq")
+by_seq, edges_of = attrgetter("seq"), attrgetter("edges")
 Roots = list[tuple[Any, Any]]  #: edges, each with what arrives there
 REMEMBERED_NODES = 256  #: `mg.why` can look back at graphs up to this size
 
@@ -117,11 +118,8 @@ def _walk(
     places = [place_of(target_edge(t)) for t in inputs or ()]
     with _walking:
         order, ends, hooked = discovered(roots)
-        last_starts = []
-        for edge, seed in roots:
-            node, index = place_of(edge)
-            at = None if node.__class__ is AccumulateGrad else ref(node)
-            last_starts.append((at, index, seed))
+        starts = [(*place_of(edge), seed) for edge, seed in roots]
+        last_starts = [(ref(n), k, g) for n, k, g in starts if n.__class__ is not AccumulateGrad]
         if not (hooked or create or places or MODE.get().anomaly):
             _run(order, ends, roots, retain)
             return []
@@ -129,8 +127,8 @@ def _walk(
         with enable_grad() if create else nullcontext():
             walk.run(roots)
             pairs = [*zip(inputs or (), map(walk.captured.get, places), strict=True)]
-            if pairs:
-                walk.leaves = [(t, g) for t, g in pairs if g is not None]
+            if write:
+                walk.reached |= {t: g for t, g in pairs if g is not None}
             captured = [g if g is None else fitted(t, g, create) for t, g in pairs]
             walk.finish(retain)
         return captured
@@ -141,12 +139,8 @@ def discovered(roots: Roots) -> tuple[Listed, Listed, bool]:
     order: Listed = []
     ends: Listed = []
     seen = {None}
-    for m, _ in roots:
-        if m not in seen:
-            seen.add(m)
-            (ends if m.__class__ is AccumulateGrad else order).append(m)
-    for n in order:  # which grows on the way
-        for m in n.edges:
+    for edges in chain([[m for m, _ in roots]], map(edges_of, order)):  # which grows on the way
+        for m in edges:
             if m not in seen:
                 seen.add(m)
                 (ends if m.__class__ is AccumulateGrad else order).append(m)
@@ -276,10 +270,8 @@ class Walk:
 
     def __init__(self, order: Listed, targets: set[Any], create: bool, writes: bool) -> None:
         self.order, self.targets, self.create, self.writes = order, targets, create, writes
-        #: node → what came to it; to one with several outputs, by their numbers
-        self.arrived: dict[Any, Any] = {}
-        self.leaves: list[tuple[Tensor, Any]] = []
-        self.retained: list[tuple[Tensor, Any]] = []
+        self.arrived: dict[tuple[Any, int], Any] = {}  # what came to each output of a node
+        self.reached: dict[Tensor, Any] = {}  # the Tensors whose `.grad` is to change
         self.captured: dict[tuple[Any, int], Any] = {}  # the gradients of the outputs of targets
         self.runs = self._on_the_way() if targets else order  # the nodes whose rules run
 
@@ -306,10 +298,10 @@ class Walk:
         for edge, seed in roots:
             self._arrive(edge, seed)
         for n in reversed(order):
-            g = self.arrived.pop(n, None)
-            if g is None or n not in seen:
+            outputs = range(len(n.specs)) if n.several else (0,)
+            grads = [self.arrived.pop((n, k), None) for k in outputs]
+            if n not in seen or all(g is None for g in grads):
                 continue
-            grads = [*g.values()] if n.several else [g]
             if n.hooks is not None:
                 grads = [
                     g if g is None else self._tensor_hooks(n, k, g) for k, g in enumerate(grads)
@@ -320,24 +312,21 @@ class Walk:
                 self.captured |= {(n, k): g for k, g in enumerate(grads)}
             if n in running:
                 self._one(n, grads)
-            elif n.__class__ is AccumulateGrad and n.variable.requires_grad:
-                self.leaves.append((n.variable, grads[0]))  # unless it was frozen meanwhile
+            elif self.writes and n.__class__ is AccumulateGrad and n.variable.requires_grad:
+                self.reached[n.variable] = grads[0]  # unless it was frozen meanwhile
 
     def _arrive(self, edge: Any, g: Any) -> None:
         """Add a gradient to what came to an edge, in memory of its own."""
-        at, key = self.arrived, edge
-        if edge.__class__ is Output:
-            none = dict.fromkeys(range(len(edge.node.specs)))
-            at, key = at.setdefault(edge.node, none), edge.index
-        before = at.get(key)
-        at[key] = g if before is None else before + g
+        place = place_of(edge)
+        before = self.arrived.get(place)
+        self.arrived[place] = g if before is None else before + g
 
     def _one(self, n: Any, grads: Listed) -> None:
         """Run the rules of one node, and all that may be asked of it."""
         if n.several:
             grads = n.complete(grads)
             if self.create:
-                grads = [wrap(z) if isinstance(z, ndarray) else z for z in grads]
+                grads = [*map(_shown, grads)]
         gave = self._pull(n, grads) if n.hooks is None else self._with_node_hooks(n, grads)
         anomaly = MODE.get().anomaly
         for edge, g in zip(n.edges, gave, strict=True):
@@ -355,14 +344,11 @@ class Walk:
 
     def finish(self, retain: bool) -> None:
         """Compute the new gradients, set them all, free the saved values."""
-        leaves = self.leaves if self.writes else []
-        seen = {id(t) for t, _ in leaves}  # an input that is retained, too, gets it once
-        kept = [(t, g) for t, g in self.retained if id(t) not in seen]
-        new = [(t, "_grad", accumulated(t, g, False, self.create)) for t, g in leaves + kept]
-        before = [(t, "_grad", t._grad) for t, _, _ in new]
-        set_all(new)
+        reached = self.reached.items()
+        before = [(t, "_grad", t._grad) for t in self.reached]
+        set_all([(t, "_grad", accumulated(t, g, False, self.create)) for t, g in reached])
         try:
-            for tensor, g in leaves:
+            for tensor, g in reached:
                 self._behind(tensor, g)
         except BaseException:
             set_all(before)
@@ -390,7 +376,7 @@ class Walk:
         for hook in list(n.hooks.tensor.get(index, {}).values()):
             g = self._hooked(hook(_shown(g)), g, "a tensor hook")
         if (tensor := n.hooks.retained.get(index)) is not None:
-            self.retained.append((tensor, g))
+            self.reached[tensor] = g
         return g
 
     def _hooked(self, new: Any, old: Any, what: str) -> Any:
@@ -424,14 +410,12 @@ class Walk:
     def _with_node_hooks(self, n: Any, grads: Listed) -> Any:
         """Node prehooks → rule → node hooks; saved values unpacked for the time of the rule."""
         grads = self._prehooks(n, grads)
-        packed = {s: getattr(n, s) for s in n.saved_slots}
+        packed = [(n, s, getattr(n, s)) for s in n.saved_slots]
         try:
-            for slot, value in packed.items():
-                setattr(n, slot, unpack(value))
+            set_all([(n, s, unpack(value)) for n, s, value in packed])
             gave = self._pull(n, grads)
         finally:
-            for slot, value in packed.items():
-                setattr(n, slot, value)
+            set_all(packed)
         seen = tuple(map(_shown, grads))
         return self._node_hooks(n.hooks.post, gave, "a node hook", "grad_inputs", seen)
 
@@ -447,7 +431,7 @@ def _shown(g: Any) -> Any:
 def accumulated(tensor: Tensor, g: Any, own: bool, create: bool) -> Any:
     """The new ``.grad`` of a leaf, a Tensor or an array, in memory of its own, in the leaf's shape and dtype."""
     old = tensor.grad
-    if create or isinstance(g, Tensor):
+    if create:
         g = fitted(tensor, _shown(g), True)
         if old is not None:
             return old + g

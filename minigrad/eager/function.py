@@ -24,9 +24,9 @@ from ..errors import (
 )
 from ..errors.other_libraries import TABLES, knows_others
 from ..primitives.arguments import Args, Listed, as_list
-from .grad_fn import FEW_BYTES, FREED, AccumulateGrad, Output, Packed, Several, bytes_of, unpack
+from .grad_fn import FEW_BYTES, FREED, AccumulateGrad, Output, Several, bytes_of, packed, unpack
 from .mode import MODE, enable_grad, no_grad, saved_tensors_hooks
-from .record import is_foreign, joined
+from .record import is_foreign, joined, owned
 from .tensor import Tensor, wrap
 
 
@@ -34,7 +34,8 @@ from .tensor import Tensor, wrap
 class Context:
     """What forward hands to backward: saved tensors, flags, and any attribute you set."""
 
-    saved: Any = ()
+    saved: Any = ()  # what forward saved: Tensors, and behind it their arrays, packed perhaps
+    _places: Any = ()  # of each the edge of an input, or the number of an output
     _nondiff: tuple[Tensor, ...] = ()
     _materialize = True
     _node: Any = None  # the node, while backward runs with a graph of its own
@@ -71,7 +72,10 @@ class Context:
                 "compute it in backward, from saved inputs; keep a constant as ctx.name = value; "
             )
             raise refusal(what, f"{advice}or mark backward @mg.once_differentiable", GradError)
-        return tuple(t.tensor(self._node) if isinstance(t, Saved) else t for t in self.saved)
+        node, edges = self._node, None
+        if node is not None:  # which is there for second derivatives
+            edges = [Output(node, p) if isinstance(p, int) else p for p in self._places]
+        return tuple(joined(unpack(self.saved), edges))
 
     def mark_non_differentiable(self, *outputs: Tensor) -> None:
         """Say that no gradient flows through these outputs."""
@@ -80,27 +84,6 @@ class Context:
     def set_materialize_grads(self, value: bool) -> None:
         """Whether backward sees zeros (default) or None for outputs without a gradient."""
         self._materialize = value
-
-
-class Saved:
-    """A saved tensor by its values, packed perhaps, and its place: the edge of an input, the number of an output.
-
-    The Tensor of an output would be a reference cycle, and that of an input would keep what a hook
-    packed.
-    """
-
-    __slots__ = ("place", "value")
-
-    def __init__(self, tensor: Tensor, outs: Listed) -> None:
-        self.place: Any = next((k for k, o in enumerate(outs) if tensor is o), tensor._node)
-        value, hooks = tensor._data, MODE.get().saved_hooks
-        value = np.array(value) if tensor._exposed else value  # where a user can reach it
-        self.value = value if hooks is None else Packed(value, *hooks)
-
-    def tensor(self, node: Any) -> Tensor:
-        """The Tensor again; joined to the graph if there is a node, which is there for second derivatives."""
-        place = Output(node, self.place) if isinstance(self.place, int) else self.place
-        return joined(unpack(self.value), None if node is None else place)  # type: ignore[no-any-return]
 
 
 class FunctionNode(Several):
@@ -123,8 +106,14 @@ class FunctionNode(Several):
         ]
         others = [t for t in ctx.saved if t is not None and not _among(t, (*args, *outs))]
         ctx._on_the_way = any(t._node is None and t.dtype.kind == "f" for t in others)
-        ctx.saved = tuple(None if t is None else Saved(t, outs) for t in ctx.saved)
-        self._saved_tensors: Any = [None if t is None else t.value for t in ctx.saved]
+        # the Tensor of an output would be a reference cycle, that of an input would keep what a hook packed
+        ctx._places = [
+            next((k for k, o in enumerate(outs) if t is o), edge_of(t)) for t in ctx.saved
+        ]
+        ctx.saved = owned(ctx.saved, [getattr(t, "_data", None) for t in ctx.saved])
+        if (hooks := MODE.get().saved_hooks) is not None:
+            ctx.saved = packed(ctx.saved, *hooks)
+        self._saved_tensors: Any = ctx.saved
 
     def name(self) -> str:
         return f"{self.function.__name__}Backward"

@@ -14,6 +14,7 @@ nothing else.
 import weakref
 from collections.abc import Container
 from itertools import count
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -216,21 +217,12 @@ class Several(Node):
 class Output:
     """One output of a node that has several: gathers its gradient and hands it to its node."""
 
-    __slots__ = ("g", "index", "node", "own")
-    hooks, freed, saved_slots = None, False, ()
+    __slots__ = ("edges", "g", "index", "node", "own", "seq")
+    hooks, freed, several, saved_slots = None, False, False, ()
 
     def __init__(self, node: Any, index: int) -> None:
         self.node, self.index, self.g, self.own = node, index, None, False
-
-    @property
-    def edges(self) -> Args:
-        """The node."""
-        return (self.node,)
-
-    @property
-    def seq(self) -> float:
-        """Older than its users, newer than its node."""
-        return self.node.seq + 0.5  # type: ignore[no-any-return]
+        self.edges, self.seq = (node,), node.seq + 0.5  # older than its users, newer than its node
 
     def push(self) -> None:
         """See `Node.push`."""
@@ -268,34 +260,34 @@ class AccumulateGrad(Node):
         return "a leaf"
 
 
-class Packed:
-    """A saved array that went through ``saved_tensors_hooks``."""
+def packed(value: Any, pack: Function, unpack_hook: Function) -> Any:
+    """A saved value, or a list of them, as `saved_tensors_hooks` wants it kept: an array as a function that gives it.
 
-    __slots__ = ("dtype", "shape", "unpack", "value")
+    Errors there: `GradError` unless what ``unpack`` gives back can be what was saved.
+    """
+    if isinstance(value, list):
+        return [packed(v, pack, unpack_hook) for v in value]
+    if not isinstance(value, np.ndarray | np.generic):
+        return value
+    shape, dtype, kept = value.shape, value.dtype, pack(np.asarray(value))
 
-    def __init__(self, array: Any, pack: Function, unpack_hook: Function) -> None:
-        self.shape, self.dtype, self.unpack = array.shape, array.dtype, unpack_hook
-        self.value = pack(np.asarray(array))
-
-    def array(self) -> Any:
-        """What ``unpack`` gives back, if that can be what was saved.  Errors: `GradError`."""
-        array = self.unpack(self.value)
-        same = isinstance(array, np.ndarray | np.generic) and array.shape == self.shape
-        if not (same and array.dtype == self.dtype):
-            raise refusal(
-                f"unpack of saved_tensors_hooks gave back {describe(array)} for an array of "
-                f"{self.dtype}{list(self.shape)}",
-                "return an array of the same shape and dtype: what pack was given",
-                GradError,
-            )
+    def unpacked() -> Any:
+        array = unpack_hook(kept)
+        same = isinstance(array, np.ndarray | np.generic) and array.shape == shape
+        if not (same and array.dtype == dtype):
+            what = f"unpack of saved_tensors_hooks gave back {describe(array)} for an array of "
+            advice = "return an array of the same shape and dtype: what pack was given"
+            raise refusal(f"{what}{dtype}{list(shape)}", advice, GradError)
         return array
+
+    return unpacked
 
 
 def unpack(value: Any) -> Any:
     """A saved value, or a list of them, as it was saved."""
     if value.__class__ is list:
         return [unpack(v) for v in value]
-    return value.array() if value.__class__ is Packed else value
+    return value() if value.__class__ is FunctionType else value
 
 
 def named(tensor: Any) -> str:

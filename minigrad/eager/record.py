@@ -39,7 +39,7 @@ from ..primitives.dispatch import EAGER, FIRST_CALL, check_finite, refused  # no
 from ..primitives.dispatch import answer as other_engine
 from ..primitives.registry import Primitive, Rule, by_position, of_package
 from . import grad_fn
-from .grad_fn import AccumulateGrad, Node, Output, Packed, Several
+from .grad_fn import AccumulateGrad, Node, Output, Several, packed
 from .mode import GRAD, MODE, Mode  # noqa: F401
 from .tensor import Tensor, masked, wrap
 
@@ -494,13 +494,6 @@ def observe(mode: Mode, node: Node, args: Args, attrs: Attrs, outs: Listed) -> N
         for slot in node.saved_slots:
             setattr(node, slot, packed(getattr(node, slot), *mode.saved_hooks))
         node._hooks()
-
-
-def packed(value: Any, *hooks: Function) -> Any:
-    """A saved value, or a list of them, as `saved_tensors_hooks` wants it kept."""
-    if isinstance(value, list):
-        return [packed(v, *hooks) for v in value]
-    return Packed(value, *hooks) if isinstance(value, np.ndarray | np.generic) else value
 
 
 def joined(value: Any, edge: Any) -> Any:
