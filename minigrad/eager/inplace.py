@@ -19,7 +19,8 @@ from ..primitives.arguments import Listed
 from .grad_fn import AccumulateGrad, Node, named, next_seq, parts_of, place_of, unpack
 from .mode import MODE
 
-_changes: dict[int, Any] = {}  # id of memory → (seq, how often, memory, line)
+#: id of memory → (seq, how often, a reference that takes the entry away with the memory, line)
+_changes: dict[int, tuple[int, int, Any, str]] = {}
 _newest = 0
 #: what refers to memory that nobody shares: its Tensor or its one view, a local name, the count
 ALONE = 3
@@ -42,8 +43,7 @@ def memory_of(array: Any) -> Any:
 
 def last_change(array: Any) -> tuple[int, int, Any, str]:
     """The last in-place change of this memory: its number, how many there were, what was changed, the line."""
-    found = _changes.get(id(memory_of(array)))
-    return found if found is not None and found[2]() is not None else (0, 0, None, "")
+    return _changes.get(id(memory_of(array)), (0, 0, None, ""))
 
 
 def check_versions(nodes: Listed) -> None:
