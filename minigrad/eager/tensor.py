@@ -523,7 +523,12 @@ class Tensor(Operators):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """A NumPy function, on the values: refused where that would cut a graph."""
-        return function(*_values(args, function), **_values(kwargs, function))
+
+        def refuse(tensor: Tensor) -> None:
+            if function not in (np.shape, np.ndim, np.size):
+                tensor._refuse_if_graph(f"np.{function.__name__}")
+
+        return function(*_values(args, refuse), **_values(kwargs, refuse))
 
     def __len__(self) -> int:
         if not self._data.ndim:
@@ -562,10 +567,7 @@ class Count(int):
 
 
 def _array(data: Any, dtype: Any) -> Array:
-    if isinstance(data, Tensor):
-        data = data._data
-    elif isinstance(data, list | tuple):
-        data = _plain(data)
+    data = data._data if isinstance(data, Tensor) else _values(data, _refuse_in_list)
     if isinstance(data, np.ma.MaskedArray):
         raise masked(data)
     try:
@@ -588,17 +590,11 @@ def masked(data: Any) -> MinigradError:
     return refusal(what, f"{advice} a sum", DTypeError)
 
 
-def _plain(data: Any) -> Any:
-    """Nested lists with the Tensors in them replaced by their values; refused where that would cut a graph."""
-    if isinstance(data, list | tuple):
-        return [_plain(d) for d in data]
-    if not isinstance(data, Tensor):
-        return data
-    if data._node is not None and MODE.get().grad:
+def _refuse_in_list(tensor: Tensor) -> None:
+    if tensor._node is not None and MODE.get().grad:
         what = "a Tensor made of a list that holds Tensors which require grad would cut their graph silently"
         advice = "mg.stack([…]) keeps the graph; x.detach() of each, if only the values are meant"
         raise refusal(what, advice, GradError)
-    return data._data
 
 
 def wrap(data: Any, node: Any = None) -> Tensor:
@@ -645,14 +641,13 @@ for _name in ("add", "sub", "mul", "truediv", "pow", "mod", "floordiv"):
     setattr(Tensor, f"__i{_name}__", _augmented(getattr(Operators, f"__{_name}__")))
 
 
-def _values(given: Any, function: Any) -> Any:
-    """The arguments of a NumPy function with arrays in place of Tensors."""
+def _values(given: Any, refuse: Callable[[Tensor], None]) -> Any:
+    """Nested lists and dictionaries with arrays in place of Tensors, unless one of these is refused."""
     if isinstance(given, Tensor):
-        if function not in (np.shape, np.ndim, np.size):
-            given._refuse_if_graph(f"np.{function.__name__}")
+        refuse(given)
         return given._data
     if isinstance(given, dict):
-        return {k: _values(v, function) for k, v in given.items()}
-    if type(given) in (list, tuple):
-        return type(given)(_values(v, function) for v in given)
+        return {k: _values(v, refuse) for k, v in given.items()}
+    if isinstance(given, list | tuple):
+        return (list if isinstance(given, list) else tuple)([_values(v, refuse) for v in given])
     return given
