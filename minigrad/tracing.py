@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from .eager.backward import by_seq
 from .eager.mode import recorded
 from .errors import ProgramError, describe, refusal
 from .errors.calls import call_error
@@ -67,29 +68,28 @@ class Derivations:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        #: id of a Tensor, kept alive by what made it → which op that was, its node, what was called, its outputs
-        self.calls: dict[int, tuple[int, Any, tuple[Any, ...], list[Any]]] = {}
+        self.calls: dict[Any, tuple[Any, list[Any]]] = {}  # node → what was called, its outputs
 
     def note(self, primitive: Any, args: Any, attrs: dict[str, Any], outs: list[Any]) -> None:
         """Remember an op."""
         node = next(o.grad_fn for o in outs if o.grad_fn is not None)
-        call = len(self.calls), node, (primitive, args, attrs), outs
-        self.calls.update({id(o): call for o in outs})
+        self.calls[node] = (primitive, args, attrs), outs
 
     def derive(self, tensor: Any) -> None:
         """Append the operators that lead to a Tensor from the parameters on, each once."""
-        needed: dict[int, Any] = {}
+        needed: set[Any] = set()
         waiting = [tensor]
         while waiting:
             at = waiting.pop()
-            number, node, call, outs = self.calls.get(id(at), (-1, None, (), []))
-            if number < 0 or id(at) in self.program.lifted or at.grad_fn is not node:
+            node = getattr(at, "grad_fn", None)
+            call, outs = self.calls.get(node, ((), ()))
+            lifted = id(at) in self.program.lifted
+            if lifted or node in needed or all(at is not o for o in outs):
                 continue  # a leaf, done, or changed in place since
-            if number not in needed:
-                needed[number] = call, outs
-                waiting += call[1]
-        for number in sorted(needed):
-            call, outs = needed[number]
+            needed.add(node)
+            waiting += call[1]
+        for node in sorted(needed, key=by_seq):
+            call, outs = self.calls[node]
             variables = as_list(self.program.global_block().append_primitive(*call))
             for out, variable in zip(outs, variables, strict=True):
                 self.program.lifted[id(out)] = (out, variable.name)
