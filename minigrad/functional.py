@@ -137,13 +137,12 @@ def rows_of_jacobian(y: Tensor, xs: list[Tensor], create_graph: bool) -> list[Te
     """The Jacobian of one output by every input, a row at a time."""
     if not (y.requires_grad and y.size):
         return [wrap(np.zeros(y.shape + x.shape, x.dtype)) for x in xs]
-    rows = []
-    for k in range(y.size):
-        seed = np.zeros(y.shape, y.dtype)
-        seed.flat[k] = 1
-        rows.append(grad(y, xs, wrap(seed), True, create_graph, materialize_grads=True))
-    blocks = [ops.stack(list(column)) for column in zip(*rows, strict=True)]
-    return [ops.reshape(b, shape=y.shape + x.shape) for b, x in zip(blocks, xs, strict=True)]
+    places = np.arange(y.size).reshape(y.shape)
+    rows = [
+        grad(y, xs, places == k, True, create_graph, materialize_grads=True) for k in range(y.size)
+    ]
+    columns = zip(zip(*rows, strict=True), xs, strict=True)
+    return [ops.reshape(ops.stack(c), shape=y.shape + x.shape) for c, x in columns]
 
 
 def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = False) -> Any:
@@ -156,11 +155,11 @@ def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fals
     tensor([[0., 1.],
             [1., 0.]])
     """
-    xs, several = _point(inputs, create_graph)
-    with enable_grad():
-        _, gradient = _gradient(function, xs)
-        blocks = [_packed(rows_of_jacobian(g, xs, create_graph), several) for g in gradient]
-    return _packed(blocks, several)
+
+    def gradient(*xs: Tensor) -> Any:
+        return _packed(_gradient(function, [*xs])[1], isinstance(inputs, tuple | list))
+
+    return jacobian(gradient, inputs, create_graph)
 
 
 def _gradient(function: Callable[..., Any], xs: list[Tensor]) -> tuple[Tensor, list[Tensor]]:

@@ -308,9 +308,6 @@ def _slots(name: str, kernel: Function) -> dict[str, Any]:
     return {**names, "attrs": attrs, "parameters": parameters}
 
 
-STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
-
-
 def parameters_of(function: Function) -> Names:
     """The names of a function's parameters."""
     return tuple(inspect.signature(function).parameters)
