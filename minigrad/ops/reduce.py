@@ -211,18 +211,13 @@ def cumprod(x, *, axis=None, reverse=False):
     return _running(np.multiply, x, axis, reverse)
 
 
-#: kind of dtype → what its sums are counted in, as in NumPy
-_WIDE = {"b": np.int_, "i": np.int_, "u": np.uint}
-
-
 def _running(ufunc, x, axis, reverse):
     x, axis = (x.reshape(-1), 0) if axis is None else (x, axis)
-    dtype = np.result_type(x, _WIDE.get(x.dtype.kind, x.dtype))
     if not x.ndim and axis in (0, -1):
-        return x.astype(dtype)
+        return ufunc.reduce(x, axis=())
     if not reverse:
-        return ufunc.accumulate(x, axis=axis, dtype=dtype)
-    return np.flip(ufunc.accumulate(np.flip(x, axis), axis=axis, dtype=dtype), axis)
+        return ufunc.accumulate(x, axis=axis)
+    return np.flip(ufunc.accumulate(np.flip(x, axis), axis=axis), axis)
 
 
 def _cumsum_rule(out_grad, x_shape, axis, reverse):

@@ -219,6 +219,8 @@ class LambdaLR(CheckedConstructors):
     (0.2, [0.2])
     """
 
+    eta_min: float = 0  # where a factor of 0 leads
+
     def __init__(self, optimizer: Any, lr_lambda: Any) -> None:
         groups = getattr(optimizer, "param_groups", None)
         if groups is None:
@@ -237,7 +239,7 @@ class LambdaLR(CheckedConstructors):
 
     def rate(self, base: float, factor: Callable[[int], float]) -> float:
         """The rate of a group, from its first one, at the present count."""
-        return base * factor(self.last_epoch)
+        return self.eta_min + (base - self.eta_min) * factor(self.last_epoch)
 
     def step(self) -> None:
         """Count on and set the rates."""
@@ -351,10 +353,6 @@ class CosineAnnealingLR(LambdaLR):
         check_numbers(T_max=T_max)
         self.eta_min = eta_min
         super().__init__(optimizer, lambda count: (1 + cos(pi * count / T_max)) / 2)
-
-    def rate(self, base: float, factor: Callable[[int], float]) -> float:
-        """Down to ``eta_min`` instead of 0."""
-        return self.eta_min + (base - self.eta_min) * factor(self.last_epoch)
 
 
 @knows_others("this {}", TABLES["Optimizer"])
