@@ -12,7 +12,6 @@ saved values are freed.  An exception on the way, from a hook, a rule or the key
 import os
 import threading
 from contextlib import nullcontext
-from itertools import chain
 from operator import attrgetter
 from typing import Any
 from weakref import ref
@@ -24,7 +23,7 @@ from ..errors import DTypeError, GradError, ShapeError, describe, refusal
 from ..primitives.arguments import Listed, as_list
 from ..primitives.dispatch import EAGER, check_finite
 from ..primitives.registry import Primitive
-from .grad_fn import AccumulateGrad, Hooks, named, no_graph_reason, place_of, unpack
+from .grad_fn import AccumulateGrad, Hooks, Output, named, no_graph_reason, place_of, unpack
 from .inplace import check_versions, newest_change
 from .mode import MODE, enable_grad
 from .tensor import Tensor, wrap
@@ -37,7 +36,7 @@ if hasattr(os, "register_at_fork"):  # a child inherits no walk of another threa
     )
 #: where the last backward started, leaves left out: weak references to nodes, which output of each, the seeds
 last_starts: list[tuple[Any, int, Any]] = []
-by_seq, edges_of = attrgetter("seq"), attrgetter("edges")
+by_seq = attrgetter("seq")
 Roots = list[tuple[Any, Any]]  #: edges, each with what arrives there
 REMEMBERED_NODES = 256  #: `mg.why` can look back at graphs up to this size
 
@@ -139,8 +138,12 @@ def discovered(roots: Roots) -> tuple[Listed, Listed, bool]:
     order: Listed = []
     ends: Listed = []
     seen = {None}
-    for edges in chain([[m for m, _ in roots]], map(edges_of, order)):  # which grows on the way
-        for m in edges:
+    for m, _ in roots:
+        if m not in seen:
+            seen.add(m)
+            (ends if m.__class__ is AccumulateGrad else order).append(m)
+    for n in order:  # which grows on the way
+        for m in n.edges:
             if m not in seen:
                 seen.add(m)
                 (ends if m.__class__ is AccumulateGrad else order).append(m)
@@ -270,7 +273,8 @@ class Walk:
 
     def __init__(self, order: Listed, targets: set[Any], create: bool, writes: bool) -> None:
         self.order, self.targets, self.create, self.writes = order, targets, create, writes
-        self.arrived: dict[tuple[Any, int], Any] = {}  # what came to each output of a node
+        #: node → what came to it; to one with several outputs, by their numbers
+        self.arrived: dict[Any, Any] = {}
         self.reached: dict[Tensor, Any] = {}  # the Tensors whose `.grad` is to change
         self.captured: dict[tuple[Any, int], Any] = {}  # the gradients of the outputs of targets
         self.runs = self._on_the_way() if targets else order  # the nodes whose rules run
@@ -298,10 +302,10 @@ class Walk:
         for edge, seed in roots:
             self._arrive(edge, seed)
         for n in reversed(order):
-            outputs = range(len(n.specs)) if n.several else (0,)
-            grads = [self.arrived.pop((n, k), None) for k in outputs]
-            if n not in seen or all(g is None for g in grads):
+            g = self.arrived.pop(n, None)
+            if g is None or n not in seen:
                 continue
+            grads = [*g.values()] if n.several else [g]
             if n.hooks is not None:
                 grads = [
                     g if g is None else self._tensor_hooks(n, k, g) for k, g in enumerate(grads)
@@ -317,9 +321,12 @@ class Walk:
 
     def _arrive(self, edge: Any, g: Any) -> None:
         """Add a gradient to what came to an edge, in memory of its own."""
-        place = place_of(edge)
-        before = self.arrived.get(place)
-        self.arrived[place] = g if before is None else before + g
+        at, key = self.arrived, edge
+        if edge.__class__ is Output:
+            none = dict.fromkeys(range(len(edge.node.specs)))
+            at, key = at.setdefault(edge.node, none), edge.index
+        before = at.get(key)
+        at[key] = g if before is None else before + g
 
     def _one(self, n: Any, grads: Listed) -> None:
         """Run the rules of one node, and all that may be asked of it."""

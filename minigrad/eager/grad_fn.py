@@ -218,7 +218,7 @@ class Output:
     """One output of a node that has several: gathers its gradient and hands it to its node."""
 
     __slots__ = ("edges", "g", "index", "node", "own", "seq")
-    hooks, freed, several, saved_slots = None, False, False, ()
+    hooks, freed, saved_slots = None, False, ()
 
     def __init__(self, node: Any, index: int) -> None:
         self.node, self.index, self.g, self.own = node, index, None, False
