@@ -21,22 +21,23 @@ from .primitives.arguments import as_list
 __minigrad_ops__ = True
 
 
-def _point(inputs: Any, keep: bool) -> tuple[list[Tensor], bool]:
-    values, several = as_list(inputs), isinstance(inputs, tuple | list)
+def _point(inputs: Any, keep: bool) -> list[Tensor]:
+    values = as_list(inputs)
     if keep and all(isinstance(v, Tensor) and v.requires_grad for v in values):
-        return values, several
+        return values
     arrays = [v._data if isinstance(v, Tensor) else np.asarray(v) for v in values]
     floats = [a if a.dtype.kind == "f" else a.astype(float) for a in arrays]
-    return [Tensor(a, requires_grad=True) for a in floats], several
+    return [Tensor(a, requires_grad=True) for a in floats]
 
 
-def _packed(values: list[Any], several: bool) -> Any:
-    return tuple(values) if several else values[0]
+def _packed(values: list[Any], given: Any) -> Any:
+    """A tuple where several were given, else the one value."""
+    return tuple(values) if isinstance(given, tuple | list) else values[0]
 
 
-def _vectors(v: Any, several: bool, like: list[Tensor], what: str) -> list[Tensor]:
+def _vectors(v: Any, given: Any, like: list[Tensor], what: str) -> list[Tensor]:
     """One vector for each of these Tensors, in its shape."""
-    values = as_list(v) if several else [v]
+    values = as_list(v) if isinstance(given, tuple | list) else [v]
     if len(values) != len(like):
         needed = f"{what} needs {len(like)} vectors, a tuple, not {describe(v)}"
         raise refusal(needed, "one vector for each, in the same order: v=(a, b)")
@@ -51,14 +52,14 @@ def _vectors(v: Any, several: bool, like: list[Tensor], what: str) -> list[Tenso
     return vectors
 
 
-def _outputs(value: Any) -> tuple[list[Tensor], bool]:
-    """What a function returned, as a list, and whether it was one."""
+def _outputs(value: Any) -> list[Tensor]:
+    """What a function returned, as a list."""
     outs = as_list(value)
     for out in outs or [None]:
         if not isinstance(out, Tensor):
             what = f"the function must return a Tensor or a tuple of Tensors, not {describe(out)}"
             raise refusal(what, "return what was computed from the arguments", DTypeError)
-    return outs, isinstance(value, tuple | list)
+    return outs
 
 
 def vjp(
@@ -72,12 +73,12 @@ def vjp(
     >>> mg.vjp(lambda x: x * x, mg.tensor([1.0, 2.0]), mg.tensor([1.0, 1.0]))[1]
     tensor([2., 4.])
     """
-    xs, several = _point(inputs, create_graph)
+    xs = _point(inputs, create_graph)
     with enable_grad():
-        ys, many = _outputs(function(*xs))
-        seeds = [None] * len(ys) if v is None else _vectors(v, many, ys, "vjp")
+        ys = _outputs(value := function(*xs))
+        seeds = [None] * len(ys) if v is None else _vectors(v, value, ys, "vjp")
         grads = _grads(ys, seeds, xs, create_graph)
-    return _values(ys, many, create_graph), _packed(grads, several)
+    return _values(ys, value, create_graph), _packed(grads, inputs)
 
 
 def _grads(ys: list[Tensor], seeds: list[Any], xs: list[Tensor], create_graph: bool) -> list[Any]:
@@ -89,8 +90,8 @@ def _grads(ys: list[Tensor], seeds: list[Any], xs: list[Tensor], create_graph: b
     return list(grad(ys, xs, seeds, create_graph=create_graph, materialize_grads=True))
 
 
-def _values(ys: list[Tensor], many: bool, create_graph: bool) -> Any:
-    return _packed([y if create_graph else y.detach() for y in ys], many)
+def _values(ys: list[Tensor], given: Any, create_graph: bool) -> Any:
+    return _packed([y if create_graph else y.detach() for y in ys], given)
 
 
 def jvp(
@@ -105,17 +106,17 @@ def jvp(
     >>> mg.jvp(lambda x: x * x, mg.tensor([1.0, 2.0]), [1.0, 10.0])
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
-    xs, several = _point(inputs, create_graph)
-    vs = _vectors(v, several, xs, "jvp")
+    xs = _point(inputs, create_graph)
+    vs = _vectors(v, inputs, xs, "jvp")
     with enable_grad():
-        ys, many = _outputs(function(*xs))
+        ys = _outputs(value := function(*xs))
         us = [
             Tensor(np.zeros(y.shape, y.dtype if y.requires_grad else float), requires_grad=True)
             for y in ys
         ]
         pulled = _grads(ys, us, xs, True)
         pushed = _grads(pulled, vs, us, create_graph)
-    return _values(ys, many, create_graph), _packed(pushed, many)
+    return _values(ys, value, create_graph), _packed(pushed, value)
 
 
 def jacobian(function: Callable[..., Any], inputs: Any, create_graph: bool = False) -> Any:
@@ -126,11 +127,11 @@ def jacobian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fal
     tensor([[2., 0.],
             [0., 4.]])
     """
-    xs, several = _point(inputs, create_graph)
+    xs = _point(inputs, create_graph)
     with enable_grad():
-        ys, many = _outputs(function(*xs))
-        blocks = [_packed(rows_of_jacobian(y, xs, create_graph), several) for y in ys]
-    return _packed(blocks, many)
+        ys = _outputs(value := function(*xs))
+        blocks = [_packed(rows_of_jacobian(y, xs, create_graph), inputs) for y in ys]
+    return _packed(blocks, value)
 
 
 def rows_of_jacobian(y: Tensor, xs: list[Tensor], create_graph: bool) -> list[Tensor]:
@@ -142,7 +143,7 @@ def rows_of_jacobian(y: Tensor, xs: list[Tensor], create_graph: bool) -> list[Te
         grad(y, xs, places == k, True, create_graph, materialize_grads=True) for k in range(y.size)
     ]
     columns = zip(zip(*rows, strict=True), xs, strict=True)
-    return [ops.reshape(ops.stack(c), shape=y.shape + x.shape) for c, x in columns]
+    return [ops.stack(c).reshape(y.shape + x.shape) for c, x in columns]
 
 
 def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = False) -> Any:
@@ -157,14 +158,14 @@ def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fals
     """
 
     def gradient(*xs: Tensor) -> Any:
-        return _packed(_gradient(function, [*xs])[1], isinstance(inputs, tuple | list))
+        return _packed(_gradient(function, [*xs])[1], inputs)
 
     return jacobian(gradient, inputs, create_graph)
 
 
 def _gradient(function: Callable[..., Any], xs: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
     """The value of a function that returns one number, and its gradient, which has a graph of its own."""
-    (y, *more), _ = _outputs(result := function(*xs))
+    y, *more = _outputs(result := function(*xs))
     if more or y.size != 1:
         shown = describe(result if more else y)
         what = f"the function must return one number, it returned {shown}"
@@ -181,9 +182,9 @@ def hvp(
     >>> mg.hvp(lambda x: (x**3).sum(), mg.tensor([1.0, 2.0]), [1.0, 1.0])
     (tensor(9.), tensor([ 6., 12.]))
     """
-    xs, several = _point(inputs, create_graph)
-    vs = _vectors(v, several, xs, "hvp")
+    xs = _point(inputs, create_graph)
+    vs = _vectors(v, inputs, xs, "hvp")
     with enable_grad():
         y, gradient = _gradient(function, xs)
         products = _grads(gradient, vs, xs, create_graph)
-    return _values([y], False, create_graph), _packed(products, several)
+    return _values([y], None, create_graph), _packed(products, inputs)

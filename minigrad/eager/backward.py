@@ -38,6 +38,7 @@ if hasattr(os, "register_at_fork"):  # a child inherits no walk of another threa
 last_starts: list[tuple[Any, int, Any]] = []
 by_seq = attrgetter("seq")
 Roots = list[tuple[Any, Any]]  #: edges, each with what arrives there
+PREHOOK = "a node prehook", "grad_outputs"
 REMEMBERED_NODES = 256  #: `mg.why` can look back at graphs up to this size
 
 
@@ -311,7 +312,7 @@ class Walk:
                     g if g is None else self._tensor_hooks(n, k, g) for k, g in enumerate(grads)
                 ]
                 if self.writes and n.__class__ is AccumulateGrad:
-                    grads = self._prehooks(n, grads)
+                    grads = self._node_hooks(n.hooks.pre, grads, *PREHOOK)
             if n in self.targets:
                 self.captured |= {(n, k): g for k, g in enumerate(grads)}
             if n in running:
@@ -411,12 +412,9 @@ class Walk:
             grads = [self._hooked(a, b, what) for a, b in zip(parts, grads, strict=True)]
         return grads
 
-    def _prehooks(self, n: Any, grads: Listed) -> Any:
-        return self._node_hooks(n.hooks.pre, grads, "a node prehook", "grad_outputs")
-
     def _with_node_hooks(self, n: Any, grads: Listed) -> Any:
         """Node prehooks → rule → node hooks; saved values unpacked for the time of the rule."""
-        grads = self._prehooks(n, grads)
+        grads = self._node_hooks(n.hooks.pre, grads, *PREHOOK)
         packed = [(n, s, getattr(n, s)) for s in n.saved_slots]
         try:
             set_all([(n, s, unpack(value)) for n, s, value in packed])

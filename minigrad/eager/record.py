@@ -403,7 +403,7 @@ def apply(primitive: Primitive, args: Args, attrs: Attrs) -> Any:
     public = primitive.function
     if public.__code__ is FIRST_CALL and public.__globals__["answer"] is other_engine:
         specialise(primitive)
-    return primitive.function(*args, **attrs)
+    return public(*args, **attrs)
 
 
 EAGER["apply"] = apply

@@ -481,19 +481,17 @@ class BatchNorm(Module):
                 f"BatchNorm({self.channels}) takes [batch, {self.channels}, ...], not {describe(x)}",
                 "BatchNorm(size of axis 1); channels are axis 1",
             )
-        mean = var = None
+        known = () if self.training else (self.running_mean, self.running_var)
         if self.training:
             self._remember(x)
-        else:
-            mean, var = self.running_mean, self.running_var
-        return ops.batch_norm(x, self.weight, self.bias, mean, var, eps=self.eps)
+        return ops.batch_norm(x, self.weight, self.bias, *known, eps=self.eps)
 
     def _remember(self, x: Any) -> None:
         """Move what runs towards the statistics of this batch: in a Program, in every run."""
         if not isinstance(x, Tensor):
             with x.block.program.role_guard("optimize"):
                 for running, now in self._statistics(x):
-                    gap = ops.sub(running, now)
+                    gap = running - now
                     _descend(gap.block, running, {"learning_rate": self.momentum}, grad=gap)
             return
         if x.size < 2 * self.channels:
@@ -563,19 +561,18 @@ class Recurrent(Module):
                 f"{name} takes [{axes}, {self.inputs}], not {describe(x)}",
                 f"the axes are {axes}, and the last one is as wide as the layer's inputs",
             )
-        x = ops.swapaxes(x, axis1=0, axis2=1) if self.batch_first else x
+        x = x.swapaxes(0, 1) if self.batch_first else x
         layers, ways = [self, *self.others], 1 + self.bidirectional
         firsts, lasts = self._states(x, state, len(layers)), []
         for k in range(0, len(layers), ways):
             outputs = []
             for j in range(ways):
-                backwards = x if not j else ops.flip(x, axis=0)
-                out, last = layers[k + j]._run(backwards, firsts[k + j])
-                outputs.append(out if not j else ops.flip(out, axis=0))
+                out, last = layers[k + j]._run(x.flip(0) if j else x, firsts[k + j])
+                outputs.append(out.flip(0) if j else out)
                 lasts.append(last)
             x = outputs[0] if ways == 1 else ops.concat(outputs, axis=2)
         states = [s[0] if len(layers) == 1 else ops.stack(s) for s in zip(*lasts, strict=True)]
-        x = ops.swapaxes(x, axis1=0, axis2=1) if self.batch_first else x
+        x = x.swapaxes(0, 1) if self.batch_first else x
         return x, states[0] if self.states == 1 else tuple(states)
 
     def _states(self, x: Any, state: Any, count: int) -> Listed:
@@ -597,7 +594,7 @@ class Recurrent(Module):
         """One layer in one direction."""
         fed = ops.linear(x, self.weight_x, self.bias)
         if states is None:
-            states = [ops.zeros_like(ops.sum(fed, axis=0)[:, : self.hidden])] * self.states
+            states = [ops.zeros_like(fed.sum(0)[:, : self.hidden])] * self.states
         if not isinstance(x, Tensor):
 
             def step(row: Any, *before: Any) -> tuple[Listed, Listed]:
@@ -607,7 +604,7 @@ class Recurrent(Module):
             (whole,), last = static_rnn(step, [fed], states)
             return whole, last
         outputs = []
-        for row in ops.unbind(fed) if len(fed) else ():
+        for row in fed.unbind():
             states = self.step(row, *states)
             outputs.append(states[0])
         return ops.stack(outputs) if outputs else fed[:, :, : self.hidden], states
@@ -644,7 +641,7 @@ class LSTM(Recurrent):
     def step(self, fed: Any, *states: Any) -> Listed:
         """The next state and the next cell."""
         h, c = states
-        parts = ops.split(ops.linear(h, self.weight_h, fed), num_or_sections=4, axis=1)
+        parts = ops.linear(h, self.weight_h, fed).split(4, axis=1)
         i, f, o = (ops.sigmoid(parts[k]) for k in (0, 1, 3))
         c = f * c + i * ops.tanh(parts[2])
         return [o * ops.tanh(c), c]
@@ -668,8 +665,8 @@ class GRU(Recurrent):
     def step(self, fed: Any, *states: Any) -> Listed:
         """The next state."""
         (h,) = states
-        of_state = ops.split(ops.linear(h, self.weight_h), num_or_sections=3, axis=1)
-        of_input = ops.split(fed, num_or_sections=3, axis=1)
+        of_state = ops.linear(h, self.weight_h).split(3, axis=1)
+        of_input = fed.split(3, axis=1)
         r, z = (ops.sigmoid(of_input[k] + of_state[k]) for k in (0, 1))
         inner = of_state[2] if self.bias_n is None else of_state[2] + self.bias_n
         n = ops.tanh(of_input[2] + r * inner)
@@ -726,8 +723,7 @@ class MultiHeadAttention(Module):
         q = self._heads(self.query(query))
         k = self._heads(self.key(key))
         v = self._heads(self.value(value))
-        scores = ops.matmul(q, ops.swapaxes(k, axis1=-1, axis2=-2))
-        scores = scores * (self.width // self.heads) ** -0.5
+        scores = q @ k.mT * (self.width // self.heads) ** -0.5
         if causal:
             seen = np.tri(query.shape[1], key.shape[1], dtype=bool)
             mask = seen if mask is None else ops.logical_and(mask, seen)
@@ -739,10 +735,9 @@ class MultiHeadAttention(Module):
                     DTypeError,
                 )
             scores = ops.where(mask, scores, NEVER)
-        mixed = ops.swapaxes(ops.matmul(ops.softmax(scores, axis=-1), v), axis1=1, axis2=2)
-        return self.out(ops.reshape(mixed, shape=(*query.shape[:2], self.width)))
+        mixed = (scores.softmax() @ v).swapaxes(1, 2)
+        return self.out(mixed.reshape(*query.shape[:2], self.width))
 
     def _heads(self, x: Any) -> Any:
         """[batch, steps, width] → [batch, heads, steps, width of a head]."""
-        apart = (*x.shape[:2], self.heads, self.width // self.heads)
-        return ops.swapaxes(ops.reshape(x, shape=apart), axis1=1, axis2=2)
+        return x.reshape(*x.shape[:2], self.heads, self.width // self.heads).swapaxes(1, 2)

@@ -246,11 +246,10 @@ def as_value(x: Any) -> Any:
 
 def _program_of(values: Iterable[Any]) -> Any:
     """The Program that the first Variable among some values belongs to."""
-    for value in values:
+    waiting = list(values)
+    for value in waiting:  # which grows on the way
         if isinstance(value, list | tuple):
-            program = _program_of(value)
-            if program is not None:
-                return program
+            waiting += value
         elif isinstance(value, Operators) and not isinstance(value, Tensor):
             return value.block.program
     return None

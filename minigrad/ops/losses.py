@@ -59,7 +59,7 @@ def cross_entropy(
     >>> mg.cross_entropy(mg.tensor([[0.0, 0.0], [0.0, 9.0]]), [1, -1], ignore_index=-1)
     tensor(0.6931)
     """
-    target, share = _array(target), label_smoothing
+    target, share = as_value(target), label_smoothing
     if not (isinstance(share, int | float) and 0 <= share <= 1):
         what = f"label_smoothing={share!r} is no share"
         raise refusal(what, "label_smoothing=0.1", ArgumentError)
@@ -176,7 +176,7 @@ def nll(x, target, axis=-1, reduction="mean", weight=None, ignore_index=None):
     >>> mg.nll(mg.tensor([[-1.0, -2.0]]), [1])
     tensor(2.)
     """
-    return _likelihood(x, _array(target), axis, reduction, weight, ignore_index, 0.0)
+    return _likelihood(x, as_value(target), axis, reduction, weight, ignore_index, 0.0)
 
 
 def _likelihood(x, target, axis, reduction, weight, ignore_index, share):
@@ -308,7 +308,7 @@ def huber(x, y, delta=1.0, reduction="mean"):
 
 def _pair(op, x, y):
     """What a loss compares; two shapes that only broadcasting makes fit are a mistake in it."""
-    x, y = _array(x), _array(y)
+    x, y = (v if isinstance(v, int | float) else as_value(v) for v in (x, y))
     a, b = (getattr(value, "shape", None) for value in (x, y))  # at less cost than `np.shape`
     if a and b and not fits(a, b):
         raise refusal(
@@ -316,10 +316,6 @@ def _pair(op, x, y):
             "reshape one of them to the shape of the other",
         )
     return x, y
-
-
-def _array(value):
-    return value if hasattr(value, "shape") or isinstance(value, int | float) else np.asarray(value)
 
 
 def reduced(losses, reduction):

@@ -163,13 +163,12 @@ def permute_dims(x, *, axes=None):
     return np.transpose(x, axes)
 
 
-def _inverse_order(axes):
-    return None if axes is None else tuple(np.argsort([a % len(axes) for a in axes]).tolist())
+def _permute_rule(out_grad, axes):
+    back = None if axes is None else np.argsort([a % len(axes) for a in axes]).tolist()
+    return permute_dims(out_grad, back)
 
 
-permute_dims.grad(x=lambda out_grad, axes: permute_dims(out_grad, _inverse_order(axes))).formula(
-    x="transpose(g, argsort(axes))"
-)
+permute_dims.grad(x=_permute_rule).formula(x="transpose(g, argsort(axes))")
 
 
 @primitive(view=True)

@@ -117,20 +117,20 @@ def conv2d(x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
 @primitive(infer=shape_attr)
 def conv2d_input(x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
     """Spread values ``x`` over the windows they came from: the way back to the input."""
-    _fits(x, shape, w.shape, stride, padding, dilation)
+    how = _fits(x, shape, w.shape, stride, padding, dilation)
     filters = np.swapaxes(w.reshape(groups, len(w) // groups, -1), 1, 2)
     values = x.reshape(len(x), groups, filters.shape[2], *x.shape[2:])
     places = x.shape[2] * x.shape[3]  # -1 could be anything where the batch is empty
     columns = np.matmul(filters, values.reshape(*values.shape[:3], places))
     columns = columns.reshape(len(x), shape[1], *w.shape[2:], *x.shape[2:])
-    return add_columns(columns, shape, pair(stride), pair(padding), pair(dilation))
+    return add_columns(columns, shape, *how)
 
 
 @primitive(infer=shape_attr)
 def conv2d_weight(x, y, *, shape, stride=1, padding=0, dilation=1, groups=1):
     """Products of the windows of ``x`` with values ``y``: the way back to the filters."""
-    _fits(y, x.shape, shape, stride, padding, dilation)
-    columns = columns_of(x, shape[2:], pair(stride), pair(padding), pair(dilation))
+    how = _fits(y, x.shape, shape, stride, padding, dilation)
+    columns = columns_of(x, shape[2:], *how)
     n, places = len(x), y.shape[2] * y.shape[3]
     columns = columns.reshape(n, groups, shape[1] * shape[2] * shape[3], places)
     values = y.reshape(n, groups, shape[0] // groups, places)
@@ -212,11 +212,13 @@ def conv1d(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
     return squeeze(conv2d(expand_dims(x, 2), expand_dims(w, 2), b, *how, groups), 2)
 
 
-def _fits(values, shape, filters, stride, padding, dilation):
-    """Values must stand one for one behind the windows of an image of ``shape``."""
-    count = output_size(shape[2:], filters[2:], pair(stride), pair(padding), pair(dilation))
+def _fits(values, shape, filters, *how):
+    """Stride, padding and dilation in pairs, if values stand one for one behind the windows of an image."""
+    how = [pair(n) for n in how]
+    count = output_size(shape[2:], filters[2:], *how)
     if values.ndim != 4 or list(values.shape[2:]) != count:
         raise ValueError(f"values {list(values.shape)} do not stand behind {count} windows")
+    return how
 
 
 # -- pooling: slice by slice ---------------------------------------------------------------
@@ -246,7 +248,8 @@ def max_unpool(y, x, top, *, kernel_size, stride=None, padding=0):
     """Zeros with ``y`` where each window of ``x`` has its first largest element ``top``."""
     places, border = plan(x.shape, kernel_size, stride, padding)
     wide, inside = framed(x.shape, border)
-    out, apart = np.zeros(wide, y.dtype), _apart(kernel_size, stride)
+    sides = zip(pair(kernel_size), pair(kernel_size if stride is None else stride), strict=True)
+    out, apart = np.zeros(wide, y.dtype), all(size <= step for size, step in sides)
     for place, hit in _winners(x, top, places, border):
         if apart:
             np.multiply(y, hit, out=out[place])
@@ -328,12 +331,6 @@ def _winners(x, top, places, border):
         hit = (x[place] == top) & free
         np.greater(free, hit, out=free)  # free, and no hit
         yield place, hit
-
-
-def _apart(kernel_size, stride):
-    """Whether no two windows overlap."""
-    pairs = zip(pair(kernel_size), pair(kernel_size if stride is None else stride), strict=True)
-    return all(size <= step for size, step in pairs)
 
 
 def lowest(dtype):

@@ -137,8 +137,7 @@ class Primitive:
     def forget(self) -> None:
         """What was written for this primitive is written anew."""
         self.node_class = None
-        if self.function is not None:
-            forget(self.function)
+        forget(self.function)
 
     def legal_reads(self) -> list[str]:
         """Every name a rule of this primitive may use."""
@@ -275,8 +274,8 @@ def primitive(kernel: Function | None = None, /, **options: Any) -> Any:
             what = f"{output!r} is no name for an output of {name!r}"
             raise refusal(what, "outputs=('out',): names as those of parameters", RuleError)
     options["nondiff"] = frozenset(options.get("nondiff", ()))
-    made = Primitive(name, kernel, **_slots(name, kernel), **options)
-    made.doc = inspect.getdoc(kernel) or ""
+    doc = inspect.getdoc(kernel) or ""
+    made = Primitive(name, kernel, doc=doc, **_slots(name, kernel), **options)
     REGISTRY[name] = made
     if of_package(kernel):  # such frames are never "the user's line"
         kernel.__globals__["__minigrad_ops__"] = True
