@@ -9,7 +9,7 @@ from .eager.mode import recorded
 from .errors import ProgramError, describe, refusal
 from .errors.calls import call_error
 from .ops import trace as matrix_trace
-from .primitives.arguments import as_list
+from .primitives.arguments import Function, as_list
 from .static.program.program import Program, program_guard
 from .static.program.variable import Variable
 
@@ -38,9 +38,8 @@ def trace(function: Any, *examples: Any, names: Any = None, **options: Any) -> A
     if len(labels) != len(examples):
         what = f"trace was given {len(labels)} name(s) for {len(examples)} example(s)"
         raise refusal(what, "one name for each example, or leave names out", ProgramError)
-    derivations = Derivations(program)
-    program.derive = derivations.derive
-    with program_guard(program), recorded(derivations.note):
+    note, program.derive = derivations(program)
+    with program_guard(program), recorded(note):
         block = program.global_block()
         inputs = []
         for label, example in zip(labels, examples, strict=True):
@@ -59,37 +58,33 @@ def trace(function: Any, *examples: Any, names: Any = None, **options: Any) -> A
     return program
 
 
-class Derivations:
-    """Ops on Tensors alone that a traced function ran: they become operators where a Variable meets what they made.
+def derivations(program: Program) -> tuple[Function, Function]:
+    """Ops on Tensors alone that a traced function runs become operators where a Variable meets what they made.
 
     So ``x @ w.T``, with a closed-over parameter ``w``, is a program with one parameter ``w`` and a
-    permute_dims.
+    permute_dims.  Returns what remembers an op, and what appends those that lead to a Tensor.
     """
+    calls: dict[Any, tuple[Any, list[Any]]] = {}  # node → what was called, its outputs
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.calls: dict[Any, tuple[Any, list[Any]]] = {}  # node → what was called, its outputs
-
-    def note(self, primitive: Any, args: Any, attrs: dict[str, Any], outs: list[Any]) -> None:
-        """Remember an op."""
+    def note(primitive: Any, args: Any, attrs: dict[str, Any], outs: list[Any]) -> None:
         node = next(o.grad_fn for o in outs if o.grad_fn is not None)
-        self.calls[node] = (primitive, args, attrs), outs
+        calls[node] = (primitive, args, attrs), outs
 
-    def derive(self, tensor: Any) -> None:
-        """Append the operators that lead to a Tensor from the parameters on, each once."""
+    def derive(tensor: Any) -> None:
         needed: set[Any] = set()
         waiting = [tensor]
         while waiting:
             at = waiting.pop()
             node = getattr(at, "grad_fn", None)
-            call, outs = self.calls.get(node, ((), ()))
-            lifted = id(at) in self.program.lifted
-            if lifted or node in needed or all(at is not o for o in outs):
+            call, outs = calls.get(node, ((), ()))
+            if id(at) in program.lifted or node in needed or all(at is not o for o in outs):
                 continue  # a leaf, done, or changed in place since
             needed.add(node)
             waiting += call[1]
         for node in sorted(needed, key=by_seq):
-            call, outs = self.calls[node]
-            variables = as_list(self.program.global_block().append_primitive(*call))
+            call, outs = calls[node]
+            variables = as_list(program.global_block().append_primitive(*call))
             for out, variable in zip(outs, variables, strict=True):
-                self.program.lifted[id(out)] = (out, variable.name)
+                program.lifted[id(out)] = (out, variable.name)
+
+    return note, derive

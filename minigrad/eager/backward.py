@@ -95,12 +95,12 @@ def grad(
     captured = _walk(roots, tensors, retain_graph, create_graph, write=False)
     for k, (tensor, g) in enumerate(zip(tensors, captured, strict=True)):
         if g is None and materialize_grads:
-            g = wrap(np.zeros(tensor.shape, tensor.dtype))
+            g = np.zeros(tensor.shape, tensor.dtype)
         if g is None and not allow_unused:
             what = f"input {k}{named(tensor)} of grad() was not used to compute the outputs"
             advice = "allow_unused=True returns None for it, materialize_grads=True zeros"
             raise refusal(what, advice, GradError)
-        grads.append(g if g is None or isinstance(g, Tensor) else wrap(g))
+        grads.append(_shown(g))
     return tuple(grads)
 
 
@@ -129,7 +129,7 @@ def _walk(
             pairs = [*zip(inputs or (), map(walk.captured.get, places), strict=True)]
             if write:
                 walk.reached |= {t: g for t, g in pairs if g is not None}
-            captured = [g if g is None else fitted(t, g, create) for t, g in pairs]
+            captured = [g if g is None else fitted(t, g, True) for t, g in pairs]
             walk.finish(retain)
         return captured
 

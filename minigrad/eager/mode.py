@@ -4,13 +4,11 @@ The mode is one immutable record in a context variable, so an op pays a single l
 switches.
 """
 
-from collections.abc import Mapping
 from contextlib import ContextDecorator
 from contextvars import ContextVar, Token
 from copy import copy
 from functools import wraps
 from inspect import iscoroutinefunction, isgeneratorfunction
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..errors import DTypeError, describe, refusal
@@ -37,9 +35,13 @@ class _Switch(ContextDecorator):
     has a copy of the switch, for calls may overlap in threads and tasks.
     """
 
-    changes: Mapping[str, Any] = MappingProxyType({})
+    changes: dict[str, Any]
     #: what `__exit__` resets, and the same of the blocks around it
     _entered: tuple[Token[Mode], Any] | None = None
+
+    def __init_subclass__(cls, **changes: Any) -> None:
+        if changes:
+            cls.changes = changes
 
     def __new__(cls, *given: Any, **keywords: Any) -> Any:
         made = object.__new__(cls)
@@ -95,7 +97,7 @@ def _steps(generator: Any, switch: _Switch) -> Any:
             step, value = generator.throw, error
 
 
-class no_grad(_Switch):
+class no_grad(_Switch, grad=False):
     """Ops inside leave no graph: ``with mg.no_grad(): ...`` or ``@mg.no_grad()``.
 
     >>> import minigrad as mg
@@ -106,10 +108,8 @@ class no_grad(_Switch):
     False
     """
 
-    changes = MappingProxyType({"grad": False})
 
-
-class enable_grad(_Switch):
+class enable_grad(_Switch, grad=True):
     """Ops inside leave a graph, also within `no_grad`.
 
     >>> import minigrad as mg
@@ -118,8 +118,6 @@ class enable_grad(_Switch):
     ...     (x * x).requires_grad
     True
     """
-
-    changes = MappingProxyType({"grad": True})
 
 
 class set_grad_enabled(_Switch):
@@ -153,7 +151,7 @@ class set_grad_enabled(_Switch):
         return super().__call__(function)
 
 
-class detect_anomaly(_Switch):
+class detect_anomaly(_Switch, anomaly=True):
     """Name the first op that makes a NaN or an infinity, forward or backward: its inputs and the user's line.
 
     Errors: `AnomalyError`.  Only ops that take part in a gradient are looked at.
@@ -165,8 +163,6 @@ class detect_anomaly(_Switch):
     Traceback (most recent call last):
     minigrad.errors.AnomalyError: log made nan
     """
-
-    changes = MappingProxyType({"anomaly": True})
 
 
 class saved_tensors_hooks(_Switch):
