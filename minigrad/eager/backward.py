@@ -426,7 +426,7 @@ class Walk:
 
 
 def _shown(g: Any) -> Any:
-    """A gradient as hooks see it."""
+    """A gradient as a Tensor of its own, as hooks see it."""
     return g if g is None or isinstance(g, Tensor) else wrap(np.array(g))
 
 

@@ -21,7 +21,7 @@ from ..primitives.arguments import Args, Attrs
 from ..primitives.dispatch import EAGER
 from ..primitives.registry import Primitive
 from ..primitives.values import Operators, ufunc_on_values
-from .grad_fn import AccumulateGrad, HookHandle, Hooks, Node, Output, no_graph_reason
+from .grad_fn import AccumulateGrad, HookHandle, Hooks, Node, no_graph_reason, place_of
 from .inplace import augment, change, last_change
 from .mode import MODE
 
@@ -253,8 +253,7 @@ class Tensor(Operators):
         >>> (x * 2).grad_fn.name()
         'MulBackward0'
         """
-        node = None if self.is_leaf else self._node
-        return node.node if node.__class__ is Output else node
+        return None if self.is_leaf else place_of(self._node)[0]
 
     @property
     def output_nr(self) -> int:
@@ -264,7 +263,7 @@ class Tensor(Operators):
         >>> [part.output_nr for part in tensor([1.0, 2.0], requires_grad=True).unbind()]
         [0, 1]
         """
-        return self._node.index if self._node.__class__ is Output else 0
+        return place_of(self._node)[1]
 
     @property
     def retains_grad(self) -> bool:

@@ -14,7 +14,7 @@ from ..primitives.arguments import Function, Listed, Names, as_list, dtype_of
 from ..static import static_rnn
 from . import init
 from .init import Seed
-from .module import Module, as_value, replaced
+from .module import Module, as_value, program_of, replaced
 
 __all__ = [
     "ELU", "GELU", "GRU", "LSTM", "RNN", "AvgPool2d", "BatchNorm", "Conv2d", "ConvTranspose2d",
@@ -233,7 +233,7 @@ class Dropout(Module):
 
     def forward(self, x: Any) -> Any:
         """``x`` with gaps in training, ``x`` itself in use."""
-        program = getattr(getattr(x, "block", None), "program", None)
+        program = program_of([x])
         seed: Any = self._draw
         if program is not None and self.training and self.p:
             first = np.array(seed.integers(2**62))

@@ -82,7 +82,7 @@ class Module(CheckedConstructors):
             for path, at in self.named_tensors():
                 at.name = at.name or path
             self._named = True
-        program = _program_of([*args, *kwargs.values()])
+        program = program_of([*args, *kwargs.values()])
         try:
             if program is None:
                 return self.forward(*args, **kwargs)
@@ -244,7 +244,7 @@ def as_value(x: Any) -> Any:
     return x if isinstance(x, Operators) else tensor(x)
 
 
-def _program_of(values: Iterable[Any]) -> Any:
+def program_of(values: Iterable[Any]) -> Any:
     """The Program that the first Variable among some values belongs to."""
     waiting = list(values)
     for value in waiting:  # which grows on the way

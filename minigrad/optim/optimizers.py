@@ -81,17 +81,16 @@ def leaves(parameters: Any) -> list[Tensor]:
         what = f"parameters are Tensors or a module, not {describe(parameters)}"
         advice = "a list of Tensors" if isinstance(values, Tensor) else _repair(parameters)
         raise refusal(what, advice, GradError)
-    tensors: dict[Tensor, None] = {}
-    for p in values.items() if isinstance(values, Mapping) else values:
+    tensors = list(values.items() if isinstance(values, Mapping) else values)
+    for p in tensors:
         if not isinstance(p, Tensor) or not p.is_leaf or not p.requires_grad:
             what = f"a parameter is a leaf Tensor that requires grad, not {describe(p)}"
             raise refusal(what, _repair(p), GradError)
-        tensors[p] = None
     if not tensors:
         advice = "a module with layers as attributes; frozen ones thaw by model.requires_grad_()"
         advice = advice if whole else "a module, or a list; a generator gives its values once"
         raise refusal("there are no parameters to train: the list is empty", advice, GradError)
-    return list(tensors)
+    return list(dict.fromkeys(tensors))
 
 
 def _repair(p: Any) -> str:
@@ -767,7 +766,7 @@ def clip_by_global_norm(limit: float) -> Clip:
     check_numbers(limit=limit)
 
     def clip(grads: list[Any]) -> list[Any]:
-        length = ops.sqrt(ops.add_n(*(ops.sum(g * g) for g in grads)))
+        length = ops.sqrt(ops.add_n(*((g * g).sum() for g in grads)))
         factor = limit / ops.maximum(length, limit)
         return [g * factor for g in grads]
 

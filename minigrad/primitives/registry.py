@@ -85,11 +85,11 @@ class Primitive:
         other stands behind it. Errors: `RuleError` for an unknown input, for both kinds of rules at
         once, or a parameter that names nothing.
         """
-        if joint is not None and rules:
-            what = f"{self.type!r} was given one rule for all inputs, and others for {', '.join(rules)}"
-            advice = "one function for all inputs, or one for each by its name"
-            raise refusal(what, advice, RuleError)
         if joint is not None:
+            if rules:
+                what = f"{self.type!r} was given one rule for all inputs, and others for {', '.join(rules)}"
+                advice = "one function for all inputs, or one for each by its name"
+                raise refusal(what, advice, RuleError)
             inputs = tuple(n for n in self.inputs if n not in self.nondiff)
             self._add(Rule(inputs, by_position(joint), parameters_of(joint), joint=True))
             return joint
