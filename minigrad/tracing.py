@@ -41,12 +41,11 @@ def trace(function: Any, *examples: Any, names: Any = None, **options: Any) -> A
     note, program.derive = derivations(program)
     with program_guard(program), recorded(note):
         block = program.global_block()
-        inputs = []
-        for label, example in zip(labels, examples, strict=True):
-            array = np.asarray(getattr(example, "_data", example))
-            inputs.append(
-                block.create_var(label, array.shape, array.dtype, is_data=True, derived_stop=True)
-            )
+        arrays = [np.asarray(getattr(example, "_data", example)) for example in examples]
+        inputs = [
+            block.create_var(label, a.shape, a.dtype, is_data=True, derived_stop=True)
+            for label, a in zip(labels, arrays, strict=True)
+        ]
         result = function(*inputs)
     outs = as_list(result)
     for out in outs:

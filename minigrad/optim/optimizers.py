@@ -742,7 +742,7 @@ def clip_by_value(limit: float) -> Clip:
     [tensor([ 1. , -0.5])]
     """
     check_numbers(limit=limit)
-    return lambda grads: [ops.clip(g, min=-limit, max=limit) for g in grads]
+    return lambda grads: [g.clip(-limit, limit) for g in grads]
 
 
 def clip_by_norm(limit: float) -> Clip:
@@ -766,7 +766,7 @@ def clip_by_global_norm(limit: float) -> Clip:
     check_numbers(limit=limit)
 
     def clip(grads: list[Any]) -> list[Any]:
-        length = ops.sqrt(ops.add_n(*((g * g).sum() for g in grads)))
+        length = ops.add_n(*((g * g).sum() for g in grads)).sqrt()
         factor = limit / ops.maximum(length, limit)
         return [g * factor for g in grads]
 

@@ -85,19 +85,15 @@ def install(functions: dict[str, Function]) -> None:
     for dunder, name in OPERATORS.items():
         setattr(Operators, dunder, functions[name])
     for dunder, name in REFLECTED.items():
-        setattr(Operators, dunder, _swapped(functions[name], dunder))
+        setattr(Operators, dunder, _swapped(functions[name]))
     for dunder in _OF_TRUTH:
         setattr(Operators, dunder, _of_truth(getattr(Operators, dunder), dunder))
     for name in METHODS:
         setattr(Operators, name, functions[name])
 
 
-def _swapped(function: Function, dunder: str) -> Function:
-    def operator(self: Any, other: Any) -> Any:
-        return function(other, self)
-
-    operator.__name__ = dunder
-    return operator
+def _swapped(function: Function) -> Function:
+    return lambda self, other: function(other, self)
 
 
 #: operators that elsewhere combine the bits of integers, and here truth values only
@@ -117,7 +113,6 @@ def _of_truth(function: Function, dunder: str) -> Function:
                 raise refusal(what, advice, DTypeError)
         return function(self, *other)
 
-    operator.__name__ = dunder
     return operator
 
 
