@@ -156,14 +156,10 @@ def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fals
     tensor([[0., 1.],
             [1., 0.]])
     """
-
-    def gradient(*xs: Tensor) -> Any:
-        return _packed(_gradient(function, [*xs])[1], inputs)
-
-    return jacobian(gradient, inputs, create_graph)
+    return jacobian(lambda *xs: _packed(_gradient(function, xs)[1], inputs), inputs, create_graph)
 
 
-def _gradient(function: Callable[..., Any], xs: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+def _gradient(function: Callable[..., Any], xs: Any) -> tuple[Tensor, list[Tensor]]:
     """The value of a function that returns one number, and its gradient, which has a graph of its own."""
     y, *more = _outputs(result := function(*xs))
     if more or y.size != 1:

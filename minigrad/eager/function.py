@@ -154,19 +154,17 @@ class FunctionNode(Several):
             what += f"forward took {count} argument(s)."
             advice = "return one gradient per argument of forward, None where there is none"
             raise self.error(what, advice)
-        out: Listed = []
         for k, (value, edge, shape) in enumerate(zip(gave, self.edges, self.shapes, strict=True)):
             if edge is None or value is None:
-                out.append(None)
+                gave[k] = None
                 continue
-            value = value if isinstance(value, Tensor) else wrap(np.asarray(value))
+            gave[k] = value = value if isinstance(value, Tensor) else wrap(np.asarray(value))
             if value.shape != shape:
                 what = f"{self.function.__name__}.backward returned {describe(value)} as gradient {k}, "
                 what += f"the argument has the shape {list(shape)}."
                 advice = "a gradient has the shape of its value (sum over broadcast axes)"
                 raise self.error(what, advice, ShapeError)
-            out.append(value)
-        return out
+        return gave
 
 
 class Function:

@@ -338,9 +338,8 @@ def _compile(lines: Iterable[str], name: str, namespace: ByName, primitive: Prim
     )
     if primitive.rules:
         namespace["NodeClass"] = node_class(primitive)
-    local: ByName = {}
-    exec(compile(text, f"<minigrad {primitive.type}>", "exec"), namespace, local)
-    return local[name]
+    exec(compile(text, f"<minigrad {primitive.type}>", "exec"), namespace)
+    return namespace[name]
 
 
 def on_arrays(rule: Any) -> Any:

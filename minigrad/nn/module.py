@@ -171,11 +171,9 @@ class Module(CheckedConstructors):
     def astype(self, dtype: Any) -> Module:
         """Turn all floating-point numbers inside to another dtype; returns self."""
         dtype = floating(dtype)
-        changes: list[tuple[Any, str, Any]] = []
-        for _, at in self.named_tensors():
-            if at.dtype.kind == "f":
-                changes += [*replaced(at, at._data.astype(dtype)), (at, "_grad", None)]
-        set_all(changes)
+        floats = [at for _, at in self.named_tensors() if at.dtype.kind == "f"]
+        values = [change for at in floats for change in replaced(at, at._data.astype(dtype))]
+        set_all([*values, *((at, "_grad", None) for at in floats)])
         return self
 
     # -- state ------------------------------------------------------------------------------

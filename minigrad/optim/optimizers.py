@@ -194,12 +194,8 @@ def warmup(rate: Rate, steps: int) -> Rate:
     if not callable(rate):
         check_numbers(rate=rate)
     check_numbers(steps=steps)
-
-    def schedule(count: Any) -> Any:
-        full = rate(count) if callable(rate) else rate
-        return full * ops.minimum((count + 1.0) / steps, 1.0)
-
-    return schedule
+    full = rate if callable(rate) else lambda count: rate
+    return lambda count: full(count) * ops.minimum((count + 1.0) / steps, 1.0)
 
 
 # -- schedulers: the same as objects, which set the rates of an optimizer -----------------------

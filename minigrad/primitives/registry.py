@@ -97,13 +97,13 @@ class Primitive:
             if name not in self.inputs:
                 what = f"{self.type!r} has no input {name!r}{did_you_mean(name, self.inputs)}"
                 raise refusal(what, "a rule is given by the name of its input", RuleError)
-            if not isinstance(rule, tuple):
+            if isinstance(rule, tuple):
+                rule, names, *formula = rule
+                self._add(Rule((name,), rule, tuple(names.split(", "))))
+                said = names.replace("_shape", ".shape").replace("out_grad", "g")
+                self.formulas[name] = formula[0] if formula else f"{rule.primitive.called}({said})"
+            else:
                 self._add(Rule((name,), by_position(rule), parameters_of(rule)))
-                continue
-            function, names, *formula = rule
-            self._add(Rule((name,), function, tuple(names.split(", "))))
-            said = names.replace("_shape", ".shape").replace("out_grad", "g")
-            self.formulas[name] = formula[0] if formula else f"{function.primitive.called}({said})"
         return self.function
 
     def formula(self, **texts: str) -> None:
