@@ -75,7 +75,7 @@ def derivations(program: Program) -> tuple[Function, Function]:
         while waiting:
             at = waiting.pop()
             node = getattr(at, "grad_fn", None)
-            call, outs = calls.get(node, ((), ()))
+            call, outs = calls.get(node, ((None, ()), ()))
             if id(at) in program.lifted or node in needed or all(at is not o for o in outs):
                 continue  # a leaf, done, or changed in place since
             needed.add(node)

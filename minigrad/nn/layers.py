@@ -481,10 +481,10 @@ class BatchNorm(Module):
                 f"BatchNorm({self.channels}) takes [batch, {self.channels}, ...], not {describe(x)}",
                 "BatchNorm(size of axis 1); channels are axis 1",
             )
-        known = () if self.training else (self.running_mean, self.running_var)
+        known = {} if self.training else {"mean": self.running_mean, "var": self.running_var}
         if self.training:
             self._remember(x)
-        return ops.batch_norm(x, self.weight, self.bias, *known, eps=self.eps)
+        return ops.batch_norm(x, self.weight, self.bias, eps=self.eps, **known)
 
     def _remember(self, x: Any) -> None:
         """Move what runs towards the statistics of this batch: in a Program, in every run."""
