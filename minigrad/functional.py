@@ -86,8 +86,8 @@ def _grads(ys: list[Tensor], seeds: list[Any], xs: list[Tensor], create_graph: b
     seeded = [(y, seed) for y, seed in zip(ys, seeds, strict=True) if y.requires_grad]
     if not seeded or not xs:
         return [wrap(np.zeros_like(x._data)) for x in xs]
-    ys, seeds = map(list, zip(*seeded, strict=True))
-    return list(grad(ys, xs, seeds, create_graph=create_graph, materialize_grads=True))
+    roots, given = zip(*seeded, strict=True)
+    return list(grad(roots, xs, given, create_graph=create_graph, materialize_grads=True))
 
 
 def _values(ys: list[Tensor], given: Any, create_graph: bool) -> Any:

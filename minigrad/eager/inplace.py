@@ -158,14 +158,13 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
         for view in views:
             view._data = view._data.copy()
         result = function(tensor, *args, **attrs)
+        for view, data, node in before[1:]:
+            view._data, view._node = data, node and Overwritten(view, data)
         _check_fit(result, memory)
-        overwritten = [o._node and Overwritten(o, data) for o, data, _ in before[1:]]
         _write(memory, result._data)
         tensor._data = memory
         if MODE.get().grad:
             _move(tensor, result, retained)
-        for (other, data, _), stale in zip(before[1:], overwritten, strict=True):
-            other._data, other._node = data, stale
     except BaseException:
         np.copyto(memory, values)
         for changed, data, node in before:

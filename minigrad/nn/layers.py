@@ -621,7 +621,7 @@ class RNN(Recurrent):
 
     def step(self, fed: Any, *states: Any) -> Listed:
         """The next state."""
-        return [ops.tanh(ops.linear(states[0], self.weight_h, fed))]
+        return [ops.linear(states[0], self.weight_h, fed).tanh()]
 
 
 class LSTM(Recurrent):
@@ -642,9 +642,9 @@ class LSTM(Recurrent):
         """The next state and the next cell."""
         h, c = states
         parts = ops.linear(h, self.weight_h, fed).split(4, axis=1)
-        i, f, o = (ops.sigmoid(parts[k]) for k in (0, 1, 3))
-        c = f * c + i * ops.tanh(parts[2])
-        return [o * ops.tanh(c), c]
+        i, f, o = (parts[k].sigmoid() for k in (0, 1, 3))
+        c = f * c + i * parts[2].tanh()
+        return [o * c.tanh(), c]
 
 
 class GRU(Recurrent):
@@ -667,9 +667,9 @@ class GRU(Recurrent):
         (h,) = states
         of_state = ops.linear(h, self.weight_h).split(3, axis=1)
         of_input = fed.split(3, axis=1)
-        r, z = (ops.sigmoid(of_input[k] + of_state[k]) for k in (0, 1))
+        r, z = ((of_input[k] + of_state[k]).sigmoid() for k in (0, 1))
         inner = of_state[2] if self.bias_n is None else of_state[2] + self.bias_n
-        n = ops.tanh(of_input[2] + r * inner)
+        n = (of_input[2] + r * inner).tanh()
         return [n + z * (h - n)]
 
 
