@@ -278,16 +278,13 @@ class Walk:
         self.arrived: dict[Any, Any] = {}
         self.reached: dict[Tensor, Any] = {}  # the Tensors whose `.grad` is to change
         self.captured: dict[tuple[Any, int], Any] = {}  # the gradients of the outputs of targets
-        self.runs = self._on_the_way() if targets else order  # the nodes whose rules run
-
-    def _on_the_way(self) -> Listed:
-        """The nodes on a way to a target: what hangs off it would be incomplete."""
-        needed, runs = {*self.targets}, []
-        for n in self.order:
-            if not needed.isdisjoint(n.edges):
-                needed.add(n)
-                runs.append(n)
-        return runs
+        self.runs = order  # the nodes whose rules run
+        if targets:  # those on a way to a target: what hangs off it would be incomplete
+            needed, self.runs = {*targets}, []
+            for n in order:
+                if not needed.isdisjoint(n.edges):
+                    needed.add(n)
+                    self.runs.append(n)
 
     def run(self, roots: Roots) -> None:
         """Run every node, newest first; a leaf right behind its last user."""

@@ -67,7 +67,7 @@ EAGER = [
             "[g if g is None else self._tensor_hooks",
             "[g if g is None or n.__class__ is AccumulateGrad else self._tensor_hooks",
         ),
-        ("only the direct users of an input run", "needed.add(n) runs", "runs"),
+        ("only the direct users of an input run", "needed.add(n) self.runs", "self.runs"),
         (
             "all reached nodes are freed, not those that ran",
             "free(self.runs,",
@@ -179,13 +179,13 @@ EAGER = [
         ),
         (
             "an operand that shares memory is cut off it",
-            "other._data, other._node = data, stale",
+            "view._data, view._node = data, node and Overwritten(view, data)",
             "pass",
         ),
         (
             "a view that changed through another Tensor keeps its graph",
-            "o._node and Overwritten(o, data)",
-            "o._node",
+            "data, node and Overwritten(view, data)",
+            "data, node",
         ),
         ("versions are compared the wrong way", "if number > node.seq:", "if number < node.seq:"),
         (
