@@ -216,8 +216,8 @@ def progress(steps: Iterable[Any], words: str = "") -> Iterable[Any]:
         from tqdm.auto import tqdm
     except ImportError:
         return steps
-    bar: Iterable[Any] = tqdm(steps, desc=words or None, disable=None)  # only on a terminal
-    return bar
+    # only on a terminal
+    return tqdm(steps, desc=words or None, disable=None)  # type: ignore[no-any-return]
 
 
 check_functions(globals(), __all__)

@@ -11,17 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import (
-    DTypeError,
-    GradError,
-    ShapeError,
-    describe,
-    refusal,
-    told,
-    user_frame,
-    user_line,
-    wrong,
-)
+from ..errors import DTypeError, GradError, ShapeError, describe, refusal, told, user_frame, wrong
 from ..errors.other_libraries import TABLES, knows_others
 from ..primitives.arguments import Args, Listed, as_list
 from .grad_fn import FEW_BYTES, FREED, AccumulateGrad, Output, Several, bytes_of, packed, unpack
@@ -308,7 +298,7 @@ def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
     >>> x.grad
     tensor(6.)
     """
-    line, specs, values = user_line(), [], {}  # type: ignore[var-annotated]
+    called_at, specs, values = told(""), [], {}  # type: ignore[var-annotated]
     tensors = [a for a in args if isinstance(a, Tensor)]
     versions = [t._version for t in tensors]
 
@@ -323,8 +313,8 @@ def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
 
     def again() -> Listed:
         if [t._version for t in tensors] != versions:
-            what = "an argument of checkpoint was changed in place before backward"
-            raise GradError(told(what, "use the out-of-place form, or pass a clone()", line))
+            what = f"an argument of checkpoint was changed in place before backward{called_at}"
+            raise GradError(told(what, "use the out-of-place form, or pass a clone()", ""))
         copies = [
             a.detach().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a for a in args
         ]
@@ -333,9 +323,9 @@ def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
             function(*copies)
         if [(v.shape, v.dtype) for v in saved] != specs:
             what = f"the function of checkpoint computed something else the second time: it saved {len(saved)} "
-            what += f"value(s), the first time {len(specs)}"
+            what += f"value(s), the first time {len(specs)}{called_at}"
             advice = "it must depend on nothing but its arguments; seed its random numbers"
-            raise GradError(told(what, advice, line))
+            raise GradError(told(what, advice, ""))
         return saved
 
     with saved_tensors_hooks(number, value_of):

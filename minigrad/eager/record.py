@@ -302,11 +302,10 @@ def node_class(primitive: Primitive) -> type[Node]:
     grads = {f"{o}_grad" for o in primitive.outputs}
     slots = [f"_saved_{n}" for n in primitive.reads() if n not in grads]
     slots += ["_shapes"] if _stretches(primitive) else []
-    namespace = {"__slots__": slots, "primitive": primitive}
+    namespace = {"__slots__": slots, "primitive": primitive, "__module__": __name__}
     namespace["saved_slots"] = tuple(f"_saved_{n}" for n in primitive.saved())
     bases = (RuleNode, Several) if primitive.several else (RuleNode,)
     primitive.node_class = new = type(f"{title}Backward0", bases, namespace)
-    new.__module__ = __name__
     return new
 
 

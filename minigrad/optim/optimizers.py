@@ -15,11 +15,11 @@ from ..errors import (
     DTypeError,
     GradError,
     MinigradError,
-    ProgramError,
     ShapeError,
     describe,
     did_you_mean,
     refusal,
+    wrong,
 )
 from ..errors.calls import CheckedConstructors
 from ..errors.other_libraries import TABLES, knows_others
@@ -537,7 +537,7 @@ class Optimizer(CheckedConstructors):
         if len(self.param_groups) > 1:
             what = "a Program knows no groups of parameters"
             advice = "for each group an optimizer: SGD(lr=0.1).apply_gradients(pairs[:2])"
-            raise refusal(what, advice, ProgramError)
+            raise wrong(what, advice)
 
     def state_dict(self) -> dict[str, Array]:
         """What is remembered, by name: ``nn.save`` can store it."""
