@@ -5,7 +5,6 @@ Up to 150 nodes are drawn in full, fewer where they are too wide for a page. Ids
 not change.
 """
 
-import copy
 import difflib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -128,14 +127,14 @@ def _repeats(ops: list[Node]) -> list[Segment]:
     names, repeats, at = [n.name for n in ops], [], 0
     while at < len(ops):
         longest = min(_LONGEST_PERIOD, (len(ops) - at) // _FEWEST_REPEATS)
-        again = [
-            p for p in range(1, longest + 1) if names[at] == names[at + p] == names[at + 2 * p]
+        covers = [  # the shortest period first where they cover as much
+            (_covered(names, at, p), -p)
+            for p in range(1, longest + 1)
+            if names[at] == names[at + p] == names[at + 2 * p]
         ]
-        covers = {p: _covered(names, at, p) for p in again}
-        period = max(covers, key=covers.__getitem__, default=0)
-        covered = covers.get(period, 0)
+        covered, period = max(covers, default=(0, 0))
         if covered:
-            repeats.append(Segment(ops[at : at + covered], period))
+            repeats.append(Segment(ops[at : at + covered], -period))
         at += covered or 1
     return repeats
 
@@ -196,10 +195,8 @@ def contracted(graph: Graph, segments: list[Segment]) -> Graph:
     inside: dict[str, list[Node]] = defaultdict(list)
     for member, name in place.items():
         inside[name].append(graph.nodes[member])
-    names = {s: f"f{i}" for i, s in enumerate(segments)}
-    boxes = [_folded_box(names[s], s, inside[names[s]]) for s in segments]
-    for box, segment in zip(boxes, segments, strict=True):
-        box.twin = names[segment.twin] if segment.twin else None
+    names: dict[Segment | None, str] = {s: f"f{i}" for i, s in enumerate(segments)}
+    boxes = [_folded_box(names, s, inside[names[s]]) for s in segments]
     small = drawn_with(graph, boxes, place)
     small.notes.append(
         f"{len(place)} of {len(graph.nodes)} nodes are folded into {len(segments)}: "
@@ -284,14 +281,14 @@ def _has_many(links: Links, node: Node) -> bool:
     return is_op(node) and lines > _MANY
 
 
-def _folded_box(name: str, segment: Segment, nodes: list[Node]) -> Node:
+def _folded_box(names: dict[Segment | None, str], segment: Segment, nodes: list[Node]) -> Node:
     members: list[str] = []
     for node in nodes:  # what stands for a closed frame is not in the graph that is not folded
         members += [node.id] * (node.kind != "folded") + node.data.get("members", [])
     data = {"ops": 0 if segment.leaves else size_of(segment.ops), "members": members}
     data["segment"] = [n.id for n in segment.ops]
-    about = {"side": segment.side, "region": segment.ops[0].region}
-    box = box_of(name, segment.name, segment.words, data, **about)
+    about = {"side": segment.side, "region": segment.ops[0].region, "twin": names.get(segment.twin)}
+    box = box_of(names[segment], segment.name, segment.words, data, **about)
     if not segment.leaves:
         box.lines += _leaves_in(nodes, segment.side)
     return box
@@ -514,25 +511,26 @@ class View:
     graph: Graph
 
     def __init__(self, whole: Graph, detail: str = "auto", expand: Iterable[str] = ()) -> None:
-        self.whole = self.graph = whole
-        self.detail, self.most = detail, FULL
+        self.whole, self.detail = whole, detail
         self.openings = [Opening(frozenset(expand))] if expand else []
         self.opened = False
-        self._foldings: dict[int, Folding | None] = {}  # by what ``most`` was
-        self._refold()
+        self.fold(FULL)
+
+    def fold(self, most: int) -> None:
+        """Fold it until it has ``most`` nodes; what was opened stays open."""
+        self.most, self.folding = most, folded(self.whole, self.detail, most)
+        self.graph = opened(self.whole, self.folding, self.openings, most)
 
     def turn(self, direction: str) -> None:
         """Draw from left to right ("LR") or from top to bottom ("TB")."""
         self.whole = replace(self.whole, direction=direction)  # others may draw it, too
-        self.graph = replace(self.graph, direction=direction)
-        self._foldings.clear()
+        self.fold(self.most)
 
     def tighten(self) -> bool:
         """Fold more, for a picture that is too wide; False if there is nothing more to fold."""
         before = len(self.graph.nodes)
         while self.detail != "full" and self.most > _FEWEST:
-            self.most = int(min(self.most, len(self.whole.nodes)) * _TIGHTER)
-            self._refold()
+            self.fold(int(min(self.most, len(self.whole.nodes)) * _TIGHTER))
             if len(self.graph.nodes) < before:
                 return True
         return False
@@ -551,11 +549,6 @@ class View:
         both = (box, self.graph.nodes.get(box.twin or "", box))
         return frozenset(held for each in both for held in each.data.get(what, ()))
 
-    def with_open(self, name: str) -> "tuple[View, str]":
-        """Another view, with a box open, and what was done."""
-        other = copy.copy(self)
-        return other, other.open(name)
-
     def index(self) -> dict[str, list[str]]:
         """The names inside each box."""
         names = names_of(self.whole)
@@ -572,17 +565,12 @@ class View:
             opening = Opening(frozenset(box.data["regions"]))
         self.openings = [*self.openings, opening]
         self.opened = True
-        self._refold()
+        self.graph = opened(self.whole, self.folding, self.openings, self.most)
         inside = set(box.data["members"])
         boxes = [n for n in self.graph if n.kind == "folded" and n.side == box.side]
         parts = sum(not inside.isdisjoint(n.data.get("members", ())) for n in boxes)
         words = f" into {parts} parts" if parts else ""
         return f"Opened {shorten(box.name, 60)}{words}."
-
-    def _refold(self) -> None:
-        if self.most not in self._foldings:
-            self._foldings[self.most] = folded(self.whole, self.detail, self.most)
-        self.graph = opened(self.whole, self._foldings[self.most], self.openings, self.most)
 
 
 def names_of(graph: Graph) -> dict[str, str]:

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..atomic import gc_paused, replacing
 from .adapters.names import Names, caller_variables
@@ -24,12 +24,8 @@ _MOST_PIXELS = 8_000_000
 _NO_DOUBT, _NO_HOPE = 0.7, 1.15
 
 
-class Layout(NamedTuple):
-    """A graph, what Graphviz drew of it, None if it could not, and how wide that is, in points."""
-
-    graph: Graph
-    drawn: bytes | None
-    width: float = math.inf
+#: what Graphviz drew, None if it could not, and how wide that is, in points
+Drawn = tuple[bytes | None, float]
 
 
 class Picture:
@@ -48,7 +44,7 @@ class Picture:
     @functools.cached_property
     def graph(self) -> Graph:
         """What is drawn."""
-        return self.view.graph if self._surely_fits() else self._layout.graph
+        return self.view.graph if self._surely_fits() else self._layout[0]
 
     def _surely_fits(self) -> bool:
         """Is there no need to lay it out to know that it is not folded more?"""
@@ -64,29 +60,29 @@ class Picture:
     def _dot(self, **options: Any) -> str:
         return to_dot(self.graph, legend=self.legend, **options)
 
-    def _drawn(self, graph: Graph) -> Layout:
+    def _drawn(self, graph: Graph) -> Drawn:
         drawn = layout.layout(to_dot(graph, legend=self.legend))
         size = re.search(rb'<svg width="([\d.]+)pt"', drawn or b"")
-        return Layout(graph, drawn, float(size[1]) if size else math.inf)
+        return drawn, float(size[1]) if size else math.inf
 
     @functools.cached_property
-    def _layout(self) -> Layout:
-        """A drawing that is no wider than a page: the graph is folded more and more until it is;
+    def _layout(self) -> tuple[Graph, bytes | None]:
+        """A graph and its drawing, no wider than a page: it is folded more and more until it is;
         the narrowest one where none is.
         """
-        tried: list[tuple[int, Layout]] = []
+        tried: list[tuple[float, int, bytes | None]] = []
         while True:
             graph, final = self.view.graph, self._surely_fits()
             hopeless = not final and estimated_width(graph) >= _NO_HOPE * WIDEST
-            drawing = Layout(graph, None) if hopeless else self._drawn(graph)
-            if final or drawing.width <= WIDEST or not layout.available():
-                return drawing
-            tried.append((self.view.most, drawing))
+            drawn, width = (None, math.inf) if hopeless else self._drawn(graph)
+            if final or width <= WIDEST or not layout.available():
+                return graph, drawn
+            tried.append((width, self.view.most, drawn))
             if not self.view.tighten():
                 break
-        self.view.most, best = min(reversed(tried), key=lambda each: each[1].width)
-        self.view.graph = best.graph
-        return best if best.drawn else self._drawn(best.graph)
+        _, most, drawn = min(tried, key=lambda each: each[:2])
+        self.view.fold(most)
+        return self.view.graph, drawn or self._drawn(self.view.graph)[0]
 
     @property
     def graphviz(self) -> Any:
@@ -98,8 +94,8 @@ class Picture:
     @functools.cached_property
     def svg(self) -> str | None:
         """The drawing, or None when no layout engine made one."""
-        drawn = self._layout.drawn
-        return to_svg(self.graph, drawn) if drawn is not None else None
+        graph, drawn = self._layout
+        return to_svg(graph, drawn) if drawn is not None else None
 
     @functools.cached_property
     def text(self) -> str:

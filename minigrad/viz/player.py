@@ -242,7 +242,8 @@ def run_events(
     the step scopes -> one dict per turn.  ``whole`` is the graph before it was folded.
     """
     play = Running(graph, scopes or {})
-    return list(play.events() if record is None else play.recorded(record, whole or graph))
+    ran = play.run(None, None, {}) if record is None else play.recorded(record, whole or graph)
+    return [*ran, *play.given()]
 
 
 class Running:
@@ -254,44 +255,40 @@ class Running:
         self.inside: dict[str, list[str | None]] = defaultdict(list)
         for edge in graph.edges:
             if edge.kind == "sub_block":
-                region = edge.head if edge.head in graph.regions else graph.nodes[edge.head].region
-                self.inside[edge.tail].append(region)
+                self.inside[edge.tail].append(graph.nodes[edge.head].region)
         self.held = {r for regions in self.inside.values() for r in regions}
         self.ops: dict[str | None, list[Node]] = defaultdict(list)
-        ops = {op.id: op for op in ordered_ops(graph)}
-        for name in in_order(ops, lambda op: makers(ops[op], self.links, ops)):
-            if (node := ops[name]).kind != "pruned":
-                self.ops[self.holder(node.region)].append(node)
+        ops = {op.id: op for op in ordered_ops(graph) if op.kind != "pruned"}
+        for name in in_order(ops, lambda op: makers(op, self.links, ops)):
+            around = graph.around(ops[name].region)  # None: the outermost drawing
+            self.ops[next((r for r in around if r in self.held), None)].append(ops[name])
         seeds = [n for n in graph if n.kind == "seed" and not is_op(n)]
         self.seeds = [n for n in seeds if not self.links.before[n.id]]
-
-    def holder(self, region: str | None) -> str | None:
-        """The sub-block a region lies in; None for the outermost drawing."""
-        return next((r for r in self.graph.around(region) if r in self.held), None)
 
     def given(self) -> Iterator[Event]:
         """The gradients that somebody gives to start with, once."""
         seeds, self.seeds = self.seeds, []
         for node in seeds:
-            words = f"Seed: {said(node)} starts the backward pass"
-            yield Event("seed", (node.id,), words, values=shown(node))
+            texts = shown(node)
+            text = texts.get(node.id, "").removesuffix(" (seed)")
+            what = f"{node.name} = {text}" if any(map(str.isdigit, text)) else node.name
+            yield Event("seed", (node.id,), f"Seed: {what} starts the backward pass", values=texts)
 
     # -- what a run did
 
     def recorded(self, record: Any, whole: Graph) -> Iterator[Event]:
         """The steps of a run in their order; what runs inside a folded box is one step of it."""
-        ops = {n.data["place"]: n for n in whole if "place" in n.data}
-        drawn = [n for n in ops.values() if n.id in self.graph.nodes]
-        holders = {b: n for n in drawn for b in n.data.get("holds", ())}
-        boxes = {m: n for n in self.graph for m in n.data.get("members", ())}
+        stands = {m: n for n in self.graph for m in (n.id, *n.data.get("members", ()))}
+        drawn = {n.data["place"]: stands[n.id] for n in whole if "place" in n.data}
+        holders = {b: n for n in self.graph for b in n.data.get("holds", ())}
         inside: dict[int, list[Node]] = defaultdict(list)
-        for node in drawn:
-            inside[node.data["place"][0]].append(node)
+        for node in self.graph:
+            if "place" in node.data:
+                inside[node.data["place"][0]].append(node)
         turns: list[int | None] = []  # of the blocks that are entered, from the outermost
         box: tuple[Node, dict[str, Any]] | None = None  # that is running, and what it wrote
         for done in record.steps:
-            op = ops.get((done.block, done.number))
-            place = boxes.get(op.id) if op is not None else None
+            place = drawn.get((done.block, done.number))
             if box is not None and done.kind == "op" and place is not box[0]:
                 yield self.step(box[0], turns[-1], box[1])
                 box = None
@@ -308,24 +305,19 @@ class Running:
                 turns.pop()
             elif place is not None and place.kind == "folded":
                 box = (place, (box[1] if box else {}) | done.values)
-            elif op is not None and place is None and op.id in self.graph.nodes:
-                node = self.graph.nodes[op.id]
-                if node.side == "backward" and len(turns) == 1:
+            elif place is not None and place.data["place"] == (done.block, done.number):
+                if place.side == "backward" and len(turns) == 1:
                     yield from self.given()
-                yield self.step(node, turns[-1], done.values)
+                yield self.step(place, turns[-1], done.values)
         if box is not None:
             yield self.step(box[0], None, box[1])
-        yield from self.given()
 
     # -- what the graph and the step scopes tell
 
-    def events(self) -> Iterator[Event]:
-        """The operators in the order of the graph; nobody noted which of them ran, and how often."""
-        yield from self.run(None, None, {})
-        yield from self.given()
-
     def run(self, region: str | None, iteration: int | None, values: Values) -> Iterator[Event]:
-        """The operators of a block, each after what it holds.  Blocks nest only as deep as a program does."""
+        """The operators of a block in the order of the graph, each after what it holds: nobody noted which
+        of them ran, and how often.  Blocks nest only as deep as a program does.
+        """
         for node in self.ops[region]:
             if node.side == "backward" and node.region not in self.held:
                 yield from self.given()
@@ -368,7 +360,7 @@ class Running:
         entered, the value that the turn before left.
         """
         regions = sorted(self.inside[node.id], key=lambda r: not self.tests(r))
-        frames = [*self.iterations(node), {}] if regions else [{}]
+        frames = [*self.iterations(node), {}]
         turns = [(t, region) for t in range(len(frames) - 1) for region in regions]
         turns = turns if node.side == "forward" else sorted(turns, key=lambda turn: -turn[0])
         turns += [(len(frames) - 1, r) for r in regions if self.tests(r)]  # what ends a loop
@@ -416,12 +408,11 @@ def passed(
     return Event(kind, nodes, f"{kind.capitalize()} {where}", values=values or {}, iteration=turn)
 
 
-def makers(op: Node, links: Links, known: Mapping[str, Node]) -> list[str]:
+def makers(op: str, links: Links, known: Mapping[str, Node]) -> list[str]:
     """The operators that an operator waits for: those that feed it, directly or by a value."""
-    feeds = links.before[op.id]
-    every = [m.id for n in feeds for m in links.before[n.id]]
-    every += [n.id for n in feeds]
-    return [name for name in dict.fromkeys(every) if name in known]
+    feeds = links.before[op]
+    every = [m for n in feeds for m in links.before[n.id]] + feeds
+    return [n.id for n in every if n.id in known]
 
 
 def shown(node: Node) -> dict[str, str]:
@@ -434,11 +425,6 @@ def scoped(nodes: Iterable[Node], values: Values) -> dict[str, str]:
     """The values that nodes have, of those in ``values``."""
     known = [n for n in nodes if n.kind != "scopes" and n.name in values]
     return {n.id: format_value(values[n.name]) for n in known}
-
-
-def said(node: Node) -> str:
-    text = shown(node).get(node.id, "").removesuffix(" (seed)")
-    return f"{node.name} = {text}" if any(c.isdigit() for c in text) else node.name
 
 
 def formula(node: Node, values: Values) -> str:

@@ -188,6 +188,6 @@ class Links:
         self.before: dict[str, list[Node]] = {n: [] for n in graph.nodes}
         self.after: dict[str, list[Node]] = {n: [] for n in graph.nodes}
         for edge in graph.edges:
-            if edge.kind in CARRIES and edge.head in graph.nodes:
+            if edge.kind in CARRIES:
                 self.before[edge.head].append(graph.nodes[edge.tail])
                 self.after[edge.tail].append(graph.nodes[edge.head])

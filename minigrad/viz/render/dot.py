@@ -116,9 +116,8 @@ def estimated_width(graph: Graph) -> float:
     for name, width in widths.items():
         rooms[place[name]][at[name]] += round(width) + _APART
     for edge in lines:
-        if edge.head in at:
-            low, high = sorted((at[edge.tail], at[edge.head]))
-            rooms[place[edge.tail]].update(dict.fromkeys(range(low + 1, high), _APART))
+        low, high = sorted((at[edge.tail], at[edge.head]))
+        rooms[place[edge.tail]].update(dict.fromkeys(range(low + 1, high), _APART))
     for region in reversed(graph.regions.values()):
         room = rooms.pop(region.id, Counter())
         if room and region.parent is not None:
@@ -182,16 +181,13 @@ def side_class(part: Node | Region) -> str:
 
 def _edge(drawing: Any, graph: Graph, edge: Edge, at: dict[str, int]) -> None:
     """One line; one that runs against the ranks has no say in them."""
-    tail, head = graph.nodes[edge.tail], graph.nodes.get(edge.head)
-    if head is None:  # a line to a region ends at its frame, before its first node
-        head = next(n for n in graph if n.region == edge.head)
+    tail, head = graph.nodes[edge.tail], graph.nodes[edge.head]
     style = edge_style(edge, tail.side)
     ends = [_end(tail, edge.tail_port, "out"), _end(head, edge.head_port, "in")]
     above, below = (head, tail) if style.reversed else (tail, head)
-    upwards = edge.head in graph.nodes and at[above.id] > at[below.id]
+    upwards = at[above.id] > at[below.id]
     leaf = tail.kind in ("leaf", "data") or head.kind == "leaf_gradient"
     straight = style.constraint and edge.kind in ("flow", "weak", "grad") and not leaf
-    frame = edge.head if edge.head in graph.regions else head.region
     look = f'BORDER="1" COLOR="{style.stroke}" BGCOLOR="{PAPER}"'
     chip = _grid([f"<TD>{_rows_of(edge.label)}</TD>"], 2, look)
     drawing.edge(
@@ -207,7 +203,7 @@ def _edge(drawing: Any, graph: Graph, edge: Edge, at: dict[str, int]) -> None:
         dir="none" if style.head == "none" else "back" if style.reversed else None,
         arrowhead=style.head,
         arrowtail=style.head,
-        lhead=f"cluster_{frame}" if edge.kind == "sub_block" and frame else None,
+        lhead=f"cluster_{head.region}" if edge.kind == "sub_block" and head.region else None,
     )
 
 

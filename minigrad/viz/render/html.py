@@ -3,6 +3,7 @@ stands in a frame or in a file.  Nothing is fetched, and no kernel is needed.
 """
 
 import base64
+import copy
 import html
 import json
 import math
@@ -136,7 +137,8 @@ def drawings(view: View, draw: Draw) -> list[dict[str, Any]]:
             inside = each.inside(box)
             if inside not in number and tries:
                 tries -= 1
-                opened, words = each.with_open(box)
+                opened = copy.copy(each)
+                words = opened.open(box)
                 nodes = len(opened.graph.nodes)
                 if len(opened.graph.edges) <= _LINES and nodes <= room:
                     number[inside] = len(views)

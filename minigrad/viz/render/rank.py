@@ -35,7 +35,7 @@ def _neighbours(graph: Graph) -> tuple[dict[str, list[str]], dict[str, list[str]
     above: dict[str, list[str]] = defaultdict(list)
     below: dict[str, list[str]] = defaultdict(list)
     for edge in graph.edges:
-        if edge.head not in graph.nodes or edge.kind == "loop":
+        if edge.kind == "loop":
             continue
         style = edge_style(edge, graph.nodes[edge.tail].side)
         tail, head = leader(graph, edge.tail), leader(graph, edge.head)

@@ -100,9 +100,7 @@ def describe_node(graph: Graph, node: Node) -> str:
 
 def describe_edge(graph: Graph, edge: Edge) -> str:
     """The tooltip of a line."""
-    head = graph.nodes.get(edge.head)
-    names = (graph.nodes[edge.tail].name, head.name if head else graph.regions[edge.head].label)
-    ends = " → ".join(name or "(no name)" for name in names)
+    ends = " → ".join(graph.nodes[end].name or "(no name)" for end in (edge.tail, edge.head))
     label = f": {edge.label}" if edge.label else ""
     return visible(f"{ends}: {EDGE_STYLES[edge.kind].meaning}{label}")
 
