@@ -9,11 +9,12 @@ import difflib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Any, NamedTuple
 
-from .graph.format import shorten, visible
-from .graph.graph import CARRIES, Edge, Graph, Links, Node, called, ends_at_leaf, is_op
+from .graph.format import shorten
+from .graph.graph import CARRIES, Edge, Graph, Links, Node, called, ends_at_leaf, grouped, is_op
+from .render.words import names_of
 
 FULL = 150  # nodes drawn in full
 _TIGHTER, _FEWEST = 0.8, 8  # nodes that a picture may have when it is folded more
@@ -187,21 +188,28 @@ def size_of(ops: Iterable[Node]) -> int:
 # ---- Segments drawn as one node: what belongs to a segment, and the lines that are left ----
 
 
-def contracted(graph: Graph, segments: list[Segment]) -> Graph:
-    """The graph with every segment as one node."""
-    if not segments:
+class Opening(NamedTuple):
+    """What was opened: frames and operations by their ids; of a box a large ``part``, in smaller boxes."""
+
+    ids: frozenset[str]
+    part: bool = False
+
+
+def contracted(graph: Graph, segments: list[Segment], openings: Iterable[Opening] = ()) -> Graph:
+    """The graph with every segment and stack of leaves as one node, but for what was opened."""
+    parts = split(graph, segments, openings)
+    parts = [*parts, *split(graph, stacks(graph, parts), openings)]
+    if not parts:
         return graph
-    place = _members(graph, segments)
-    inside: dict[str, list[Node]] = defaultdict(list)
-    for member, name in place.items():
-        inside[name].append(graph.nodes[member])
-    names: dict[Segment | None, str] = {s: f"f{i}" for i, s in enumerate(segments)}
-    boxes = [_folded_box(names, s, inside[names[s]]) for s in segments]
+    place = _members(graph, parts)
+    inside = grouped((graph.nodes[member] for member in place), lambda n: place[n.id])
+    names: dict[Segment | None, str] = {s: f"f{i}" for i, s in enumerate(parts)}
+    boxes = [_folded_box(names, s, inside.get(names[s], [])) for s in parts]
     small = drawn_with(graph, boxes, place)
     small.notes.append(
-        f"{len(place)} of {len(graph.nodes)} nodes are folded into {len(segments)}: "
-        + "; ".join(s.name for s in segments[:3])
-        + ("; …" if len(segments) > 3 else "")
+        f"{len(place)} of {len(graph.nodes)} nodes are folded into {len(parts)}: "
+        + "; ".join(s.name for s in parts[:3])
+        + ("; …" if len(parts) > 3 else "")
     )
     return small
 
@@ -264,15 +272,10 @@ def _members(graph: Graph, segments: list[Segment]) -> dict[str, str]:
 
 def _goes_in(links: Links, segment: Segment) -> list[Node]:
     """What the first operation starts from; not what each repeat has of its own, as a weight."""
-
-    def own(node: Node) -> bool:
-        return not links.before[node.id] and len({n.id for n in links.after[node.id]}) == 1
-
-    ops, period = segment.ops, segment.period
-    inputs = links.before[ops[0].id]
-    again = links.before[ops[period].id] if 0 < period < len(ops) else []
-    repeated = [own(n) for n in again] + [False] * len(inputs)
-    return [n for n, mine in zip(inputs, repeated, strict=False) if not mine]
+    first, *later = segment.ops[:: segment.period or len(segment.ops)][:2]
+    again = [n for op in later for n in links.before[op.id]]
+    own = [not links.before[n.id] and len({m.id for m in links.after[n.id]}) == 1 for n in again]
+    return [n for n, mine in zip_longest(links.before[first.id], own) if n and not mine]
 
 
 def _has_many(links: Links, node: Node) -> bool:
@@ -334,12 +337,14 @@ def _joined(graph: Graph, place: dict[str, str]) -> list[Edge]:
 def closed(graph: Graph, opened: Collection[str] = ()) -> Graph:
     """The graph with its inner frames closed, except those whose ids are in ``opened``."""
     closing = _inner(graph) - set(opened)
-    shut = {r: [f for f in _outwards(graph, r) if f in closing] for r in graph.regions}
+    shut: dict[str | None, str] = {  # in each frame the outermost one that closes
+        r: f for r in graph.regions for f in _outwards(graph, r) if f in closing
+    }
     inside: dict[str, dict[str, list[Node]]] = defaultdict(lambda: defaultdict(list))
     place: dict[str, str] = {}
     for node in graph:
-        if node.region is not None and shut[node.region]:
-            frame = graph.regions[shut[node.region][-1]]
+        if node.region in shut:
+            frame = graph.regions[shut[node.region]]
             place[node.id] = box = frame.holder or f"c{frame.id}"
             inside[box][frame.id].append(node)
     if not inside:
@@ -351,7 +356,7 @@ def closed(graph: Graph, opened: Collection[str] = ()) -> Graph:
         if node.side == "backward" and node.name in forward:
             graph.link(forward[node.name], node)
     small = drawn_with(graph, boxes, place)
-    small.regions = {r: frame for r, frame in graph.regions.items() if not shut[r]}
+    small.regions = {r: frame for r, frame in graph.regions.items() if r not in shut}
     small.notes.append(
         f"{len(graph.regions) - len(small.regions)} frames are closed, "
         f"with {len(graph.nodes) - len(small.nodes)} of {len(graph.nodes)} nodes"
@@ -397,29 +402,8 @@ def _closed_box(graph: Graph, name: str, frames: dict[str, list[Node]]) -> Node:
 # ---- How much is folded, and what is opened again ----
 
 
-class Opening(NamedTuple):
-    """What was opened: frames and operations by their ids; of a box a large ``part``, in smaller boxes."""
-
-    ids: frozenset[str]
-    part: bool = False
-
-
 #: a graph, its frames of modules closed or not, and what of it is drawn as one box
 Folding = tuple[Graph, list[Segment]]
-
-
-def folded(graph: Graph, detail: str = "auto", most: int = FULL) -> Folding | None:
-    """How ``detail`` asks for a graph to be folded: "full", "folded", or, where it has more than
-    ``most`` nodes, until it has not; None for all of it.
-    """
-    by_module = detail in ("auto", "folded") and any(r.folds for r in graph.regions.values())
-    few = min(most, MODULES) if by_module else most
-    if detail == "full" or (detail != "folded" and len(graph.nodes) <= few):
-        return None
-    for folding in _ways(graph, by_module, most):
-        if len(_contracted(*folding).nodes) <= most:
-            break
-    return folding
 
 
 def _ways(graph: Graph, by_module: bool, most: int) -> Iterator[Folding]:
@@ -430,31 +414,6 @@ def _ways(graph: Graph, by_module: bool, most: int) -> Iterator[Folding]:
     repeats = segments(shut)
     yield shut, [] if by_module else repeats
     yield shut, repeats if by_module else chunks(shut, most)
-
-
-def opened(
-    graph: Graph, folding: Folding | None, openings: Iterable[Opening] = (), most: int = FULL
-) -> Graph:
-    """The graph as it is folded, but for what was opened: a picture does not jump when something is."""
-    if folding is None:
-        return graph
-    shut, parts = folding
-    named = {i for o in openings if not o.part for i in o.ids}
-    at = {i if i in graph.regions else graph.nodes[i].region for i in named}
-    frames = {frame for region in at for frame in _outwards(graph, region)} & _inner(graph)
-    if shut is not graph and frames:
-        shut = closed(graph, frames)
-        if len(shut.nodes) > most:
-            parts = [*parts, *(s for s in segments(shut) if s.ops[0].region in frames)]
-        holders = frozenset(graph.regions[r].holder or f"c{r}" for r in frames)
-        openings = [*openings, Opening(holders)]
-    return _contracted(shut, parts, openings)
-
-
-def _contracted(graph: Graph, parts: list[Segment], openings: Iterable[Opening] = ()) -> Graph:
-    """The graph with segments and stacks of leaves as boxes, but for what was opened."""
-    parts = split(graph, parts, openings)
-    return contracted(graph, [*parts, *split(graph, stacks(graph, parts), openings)])
 
 
 def split(graph: Graph, segments: list[Segment], openings: Iterable[Opening]) -> list[Segment]:
@@ -480,10 +439,10 @@ def _pieces(segment: Segment, ids: Collection[str], part: bool) -> Iterator[Segm
     for hit, run in groupby(segment.ops, lambda n: n.id in ids or n.twin in ids):
         ops = [*run]
         length = len(ops)
-        if hit:
+        if hit:  # one by one where they are few
             few = not part or length <= MOST
-            length = 0 if few else period * -(-length // (period * PARTS))
-        for start in range(0, len(ops), length) if length else ():
+            length = 1 if few else period * -(-length // (period * PARTS))
+        for start in range(0, len(ops), length):
             piece = ops[start : start + length]
             whole = (at + start) % period == 0 == len(piece) % period and len(piece) > period
             if len(piece) > 1:
@@ -509,6 +468,7 @@ class View:
     """
 
     graph: Graph
+    folding: Folding | None
 
     def __init__(self, whole: Graph, detail: str = "auto", expand: Iterable[str] = ()) -> None:
         self.whole, self.detail = whole, detail
@@ -517,9 +477,35 @@ class View:
         self.fold(FULL)
 
     def fold(self, most: int) -> None:
-        """Fold it until it has ``most`` nodes; what was opened stays open."""
-        self.most, self.folding = most, folded(self.whole, self.detail, most)
-        self.graph = opened(self.whole, self.folding, self.openings, most)
+        """Fold as ``detail`` asks for: not if it is "full", always if it is "folded", else where it has
+        more than ``most`` nodes, until it has not.
+        """
+        graph, self.most, self.folding = self.whole, most, None
+        by_module = self.detail != "pruned" and any(r.folds for r in graph.regions.values())
+        many = len(graph.nodes) > (MODULES if by_module else most)
+        if self.detail == "folded" or (many and self.detail != "full"):
+            for folding in _ways(graph, by_module, most):
+                self.folding = folding
+                if len(contracted(*folding).nodes) <= most:
+                    break
+        self.graph = self._opened()
+
+    def _opened(self) -> Graph:
+        """The graph as it is folded, but for what was opened: a picture does not jump when something is."""
+        graph, openings = self.whole, self.openings
+        if self.folding is None:
+            return graph
+        shut, parts = self.folding
+        named = {i for o in openings if not o.part for i in o.ids}
+        at = {i if i in graph.regions else graph.nodes[i].region for i in named}
+        frames = {frame for region in at for frame in _outwards(graph, region)} & _inner(graph)
+        if shut is not graph and frames:
+            shut = closed(graph, frames)
+            if len(shut.nodes) > self.most:
+                parts = [*parts, *(s for s in segments(shut) if s.ops[0].region in frames)]
+            holders = frozenset(graph.regions[r].holder or f"c{r}" for r in frames)
+            openings = [*openings, Opening(holders)]
+        return contracted(shut, parts, openings)
 
     def turn(self, direction: str) -> None:
         """Draw from left to right ("LR") or from top to bottom ("TB")."""
@@ -565,23 +551,12 @@ class View:
             opening = Opening(frozenset(box.data["regions"]))
         self.openings = [*self.openings, opening]
         self.opened = True
-        self.graph = opened(self.whole, self.folding, self.openings, self.most)
+        self.graph = self._opened()
         inside = set(box.data["members"])
         boxes = [n for n in self.graph if n.kind == "folded" and n.side == box.side]
         parts = sum(not inside.isdisjoint(n.data.get("members", ())) for n in boxes)
         words = f" into {parts} parts" if parts else ""
         return f"Opened {shorten(box.name, 60)}{words}."
-
-
-def names_of(graph: Graph) -> dict[str, str]:
-    """Every node of a graph as it is searched for: its number, its name, its gradient."""
-    names = {n.id: visible(n.name) for n in graph}
-    for node in graph:
-        if is_op(node) and node.number is not None:
-            names[node.id] = f"#{node.number} {names[node.id]}"
-        if "called" in node.data:
-            names[node.id] += f" {visible(called(node))}"
-    return names
 
 
 # ---- Looking into a folded picture: what is searched for is drawn in full, the rest stays folded ----

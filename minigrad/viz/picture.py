@@ -12,20 +12,17 @@ from ..atomic import gc_paused, replacing
 from .adapters.names import Names, caller_variables
 from .fold import View, found_ops
 from .graph.graph import Graph
+from .graph.style import PAPER
 from .render import layout
 from .render.dot import estimated_width, to_dot
-from .render.html import drawings, explorer_page, figure, frame
+from .render.html import arrays_of, drawings, figure, frame, packed, page
 from .render.svg import WIDEST, to_svg
 from .render.words import describe, to_text
 
 _MOST_FOR_PNG = 150  # nodes
 _MOST_PIXELS = 8_000_000
-#: of a page: estimated so narrow, a drawing fits; estimated so wide, it is not even tried
-_NO_DOUBT, _NO_HOPE = 0.7, 1.15
-
-
-#: what Graphviz drew, None if it could not, and how wide that is, in points
-Drawn = tuple[bytes | None, float]
+#: points: estimated so narrow, a drawing fits a page; estimated so wide, it is not even tried
+_NO_DOUBT, _NO_HOPE = 0.7 * WIDEST, 1.15 * WIDEST
 
 
 class Picture:
@@ -44,23 +41,24 @@ class Picture:
     @functools.cached_property
     def graph(self) -> Graph:
         """What is drawn."""
-        return self.view.graph if self._surely_fits() else self._layout[0]
+        return self.view.graph if self._expected_width() < _NO_DOUBT else self._layout[0]
 
-    def _surely_fits(self) -> bool:
-        """Is there no need to lay it out to know that it is not folded more?"""
+    def _expected_width(self) -> float:
+        """Points, without laying it out; 0 for what is never folded more."""
         view = self.view
         fixed = view.opened or view.detail == "full" or view.graph.direction == "LR"
-        return fixed or estimated_width(view.graph) < _NO_DOUBT * WIDEST
+        return 0 if fixed else estimated_width(view.graph)
 
     @property
     def dot(self) -> str:
         """The DOT source."""
         return self._dot()
 
-    def _dot(self, **options: Any) -> str:
-        return to_dot(self.graph, legend=self.legend, **options)
+    def _dot(self, **look: str) -> str:
+        return to_dot(self.graph, legend=self.legend, **look)
 
-    def _drawn(self, graph: Graph) -> Drawn:
+    def _drawn(self, graph: Graph) -> tuple[bytes | None, float]:
+        """What Graphviz draws of it, None if it cannot, and how wide that is, in points."""
         drawn = layout.layout(to_dot(graph, legend=self.legend))
         size = re.search(rb'<svg width="([\d.]+)pt"', drawn or b"")
         return drawn, float(size[1]) if size else math.inf
@@ -72,10 +70,9 @@ class Picture:
         """
         tried: list[tuple[float, int, bytes | None]] = []
         while True:
-            graph, final = self.view.graph, self._surely_fits()
-            hopeless = not final and estimated_width(graph) >= _NO_HOPE * WIDEST
-            drawn, width = (None, math.inf) if hopeless else self._drawn(graph)
-            if final or width <= WIDEST or not layout.available():
+            graph, expected = self.view.graph, self._expected_width()
+            drawn, width = (None, math.inf) if expected >= _NO_HOPE else self._drawn(graph)
+            if expected < _NO_DOUBT or width <= WIDEST or not layout.available():
                 return graph, drawn
             tried.append((width, self.view.most, drawn))
             if not self.view.tighten():
@@ -107,13 +104,13 @@ class Picture:
         """The drawing as pixels, transparent: fewer for a drawing that would be too large."""
         sizes = re.findall(r'(?:width|height)="(\d+)pt"', (self.svg or "")[:1000])
         dpi = int(72 * math.sqrt(_MOST_PIXELS / math.prod(map(int, sizes))))
-        return layout.layout(self._dot(dpi=max(8, min(96, dpi))), "png")
+        return layout.layout(self._dot(dpi=str(max(8, min(96, dpi)))), "png")
 
     def small_png(self) -> bytes | None:
         """Pixels on white paper in few bytes, for viewers that show no SVG; None of a large graph."""
         if len(self.graph.nodes) > _MOST_FOR_PNG:
             return None
-        small = self._dot(dpi=72, paper=True)
+        small = self._dot(dpi="72", bgcolor=PAPER)
         return layout.layout(small, layout.SMALL_PNG) or layout.layout(small, "png")
 
     def _svg_of(self, view: View) -> str | None:
@@ -156,7 +153,11 @@ class Picture:
     @property
     def _html(self) -> str:
         """A page on its own: the drawing with a search, and its words."""
-        return explorer_page(self.view, self._drawings, f"{self.describe()}\n\n{self.text}")
+        first, *others = self._drawings
+        shown = {fact: told for fact, told in first.items() if fact != "svg"}
+        data = {"shown": shown, "drawings": packed(others), "arrays": arrays_of(self.view)}
+        words, title = f"{self.describe()}\n\n{self.text}", self.graph.title or "Graph"
+        return page("explorer.js", first["svg"], data, words, title, "In words")
 
     @functools.cached_property
     def _drawings(self) -> list[dict[str, Any]]:
@@ -185,8 +186,8 @@ def saved(shown: Any, kind: str, path: str | Path, savers: Savers) -> Path:
         raise ValueError(f"cannot save a {kind} as {target.name!r}; known endings: {known}")
     content = save(shown)
     if content is None:
-        why = "the layout took too long or the graph is too large"
-        why = why if layout.available() else layout.ADVICE
+        too_large = "the layout took too long or the graph is too large"
+        why = too_large if layout.available() else layout.ADVICE
         raise RuntimeError(f"cannot draw {target.name!r}: {why}")
     with replacing(target) as file:
         file.write(content if isinstance(content, bytes) else content.encode())

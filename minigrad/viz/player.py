@@ -18,7 +18,7 @@ from typing import Any
 from .adapters.names import Names, caller_variables
 from .adapters.sources import held_by, parted, record_of, values_in
 from .graph.format import LONGEST_LINE, NOT_YET, WIDEST, format_value, shorten, visible, wrapped
-from .graph.graph import Graph, Links, Node, in_order, is_op, live_lines
+from .graph.graph import Graph, Links, Node, grouped, in_order, is_op, live_lines, number_of
 from .picture import Picture, saved, view_of_any
 from .render.html import frame, page
 from .render.words import ordered_ops
@@ -97,12 +97,10 @@ class Player:
             replace(e, text=visible(e.text), formula=visible(e.formula)) for e in events
         ]
         self.first: dict[str, int] = {}
-        for i, event in enumerate(self.events):
-            for node in event.nodes:
+        never = [n.id for n in self.graph if n.state == "pending"]  # they did not run
+        for i, nodes in enumerate([*(e.nodes for e in self.events), never]):
+            for node in nodes:
                 self.first.setdefault(node, i)
-        for never in self.graph:
-            if never.state == "pending":  # it did not run
-                self.first.setdefault(never.id, len(self.events))
 
     @functools.cached_property
     def live(self) -> dict[str, list[tuple[str, str]]]:
@@ -257,19 +255,27 @@ class Running:
             if edge.kind == "sub_block":
                 self.inside[edge.tail].append(graph.nodes[edge.head].region)
         self.held = {r for regions in self.inside.values() for r in regions}
-        self.ops: dict[str | None, list[Node]] = defaultdict(list)
         ops = {op.id: op for op in ordered_ops(graph) if op.kind != "pruned"}
-        for name in in_order(ops, lambda op: makers(op, self.links, ops)):
-            around = graph.around(ops[name].region)  # None: the outermost drawing
-            self.ops[next((r for r in around if r in self.held), None)].append(ops[name])
+
+        def makers(op: str) -> list[str]:
+            """The operators that an operator waits for: those that feed it, directly or by a value."""
+            feeds = self.links.before[op]
+            every = [m for n in feeds for m in self.links.before[n.id]] + feeds
+            return [n.id for n in every if n.id in ops]
+
+        self.ops = grouped((ops[name] for name in in_order(ops, makers)), self.block_of)
         seeds = [n for n in graph if n.kind == "seed" and not is_op(n)]
         self.seeds = [n for n in seeds if not self.links.before[n.id]]
+
+    def block_of(self, op: Node) -> str | None:
+        """The sub-block that an operator stands in; None for the outermost drawing."""
+        return next((r for r in self.graph.around(op.region) if r in self.held), None)
 
     def given(self) -> Iterator[Event]:
         """The gradients that somebody gives to start with, once."""
         seeds, self.seeds = self.seeds, []
         for node in seeds:
-            texts = shown(node)
+            texts = shown([node])
             text = texts.get(node.id, "").removesuffix(" (seed)")
             what = f"{node.name} = {text}" if any(map(str.isdigit, text)) else node.name
             yield Event("seed", (node.id,), f"Seed: {what} starts the backward pass", values=texts)
@@ -280,11 +286,9 @@ class Running:
         """The steps of a run in their order; what runs inside a folded box is one step of it."""
         stands = {m: n for n in self.graph for m in (n.id, *n.data.get("members", ()))}
         drawn = {n.data["place"]: stands[n.id] for n in whole if "place" in n.data}
-        holders = {b: n for n in self.graph for b in n.data.get("holds", ())}
-        inside: dict[int, list[Node]] = defaultdict(list)
-        for node in self.graph:
-            if "place" in node.data:
-                inside[node.data["place"][0]].append(node)
+        placed = [n for n in self.graph if "place" in n.data]
+        inside = grouped(placed, lambda n: n.data["place"][0])
+        holders = {b: n for n in placed for b in n.data.get("holds", ()) if b in inside}
         turns: list[int | None] = []  # of the blocks that are entered, from the outermost
         box: tuple[Node, dict[str, Any]] | None = None  # that is running, and what it wrote
         for done in record.steps:
@@ -294,13 +298,12 @@ class Running:
                 box = None
             if done.kind == "enter":
                 turns.append(done.turn if done.turn is not None or not turns else turns[-1])
-            holder = holders.get(done.block)
-            if done.kind != "op" and holder is not None and inside[done.block]:
+            if done.kind != "op" and done.block in holders:
                 self.now |= done.values
-                label = holder.data["holds"][done.block]
+                label = holders[done.block].data["holds"][done.block]
                 sources = self.sources(inside[done.block]) if done.kind == "enter" else []
                 values = scoped(sources, done.values)
-                yield passed(done.kind, holder, label, turns[-1], sources, values)
+                yield passed(done.kind, holders[done.block], label, turns[-1], sources, values)
             if done.kind == "leave":
                 turns.pop()
             elif place is not None and place.kind == "folded":
@@ -318,7 +321,7 @@ class Running:
         """The operators of a block in the order of the graph, each after what it holds: nobody noted which
         of them ran, and how often.  Blocks nest only as deep as a program does.
         """
-        for node in self.ops[region]:
+        for node in self.ops.get(region, ()):
             if node.side == "backward" and node.region not in self.held:
                 yield from self.given()
             yield from self.nested(node, iteration)
@@ -328,7 +331,7 @@ class Running:
         """One operator runs and writes its values."""
         outs = [n for n in self.links.after[node.id] if not is_op(n)]
         self.now |= values
-        texts = {out: text for each in outs for out, text in shown(each).items()}
+        texts = shown(outs)
         if values:
             texts = dict.fromkeys(texts, NOT_YET) | scoped(outs, values)
         kind = _VERBS.get((node.side, node.kind)) or _VERBS.get(node.kind, "forward")
@@ -342,7 +345,6 @@ class Running:
         """One sentence for the text log and the screen reader."""
         if "called" in node.data:
             return f"Add up at {node.name}: {node.lines[0]}"
-        number = f"#{node.number} " if node.number is not None else ""
         takes = list(dict.fromkeys(n.name for n in self.links.before[node.id] if n.name))
         gives = [f"{n.name} = {texts[n.id]}" if texts.get(n.id) else n.name for n in outs if n.name]
         if not outs:
@@ -351,7 +353,7 @@ class Running:
         told = " and ".join(f"{does} {', '.join(names)}" for does, names in both if names)
         again = "" if iteration is None else f" (step {iteration})"
         what = "Add up" if kind == "accumulate" else kind.capitalize()
-        return f"{what} {number}{node.name}{' ' * bool(told)}{told}{again}"
+        return f"{what} {number_of(node)}{node.name}{' ' * bool(told)}{told}{again}"
 
     def nested(self, node: Node, iteration: int | None) -> Iterator[Event]:
         """What an operator with blocks does: enter, run, leave; turn by turn, a test before each.
@@ -360,16 +362,17 @@ class Running:
         entered, the value that the turn before left.
         """
         regions = sorted(self.inside[node.id], key=lambda r: not self.tests(r))
+        # before the first turn is what is behind the last: nothing
         frames = [*self.iterations(node), {}]
-        turns = [(t, region) for t in range(len(frames) - 1) for region in regions]
-        turns = turns if node.side == "forward" else sorted(turns, key=lambda turn: -turn[0])
+        order = range(len(frames) - 1)[:: 1 if node.side == "forward" else -1]
+        turns = [(t, region) for t in order for region in regions]
         turns += [(len(frames) - 1, r) for r in regions if self.tests(r)]  # what ends a loop
         for t, region in turns:
-            inside = self.ops[region]
+            inside = self.ops.get(region, [])
             label, at = self.graph.regions[str(region)].label, t if self.scopes else iteration
             written = {out.name for op in inside for out in self.links.after[op.id]}
             sources = self.sources(inside)
-            values = scoped([n for n in sources if n.name in written], frames[t - 1] if t else {})
+            values = scoped([n for n in sources if n.name in written], frames[t - 1])
             values |= scoped([n for n in sources if n.name not in written], frames[t])
             yield passed("enter", node, label, at, sources, values)
             yield from self.run(region, at, frames[t])
@@ -408,17 +411,9 @@ def passed(
     return Event(kind, nodes, f"{kind.capitalize()} {where}", values=values or {}, iteration=turn)
 
 
-def makers(op: str, links: Links, known: Mapping[str, Node]) -> list[str]:
-    """The operators that an operator waits for: those that feed it, directly or by a value."""
-    feeds = links.before[op]
-    every = [m for n in feeds for m in links.before[n.id]] + feeds
-    return [n.id for n in every if n.id in known]
-
-
-def shown(node: Node) -> dict[str, str]:
-    """The value a node shows at the end, if it shows one."""
-    lines = live_lines(node)
-    return {node.id: lines[0][0]} if lines and not is_op(node) else {}
+def shown(nodes: Iterable[Node]) -> dict[str, str]:
+    """The values that nodes show at the end, of those that show one."""
+    return {n.id: text for n in nodes if not is_op(n) for text, _ in live_lines(n)[:1]}
 
 
 def scoped(nodes: Iterable[Node], values: Values) -> dict[str, str]:

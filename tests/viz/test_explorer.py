@@ -34,6 +34,13 @@ def test_boxes_of_a_picture_lead_to_drawings_of_what_is_inside():
     assert len(picture.graph.nodes) == len(shown[0]["names"])  # the picture itself stays as it was
 
 
+@needs_layout
+def test_boxes_of_a_picture_that_is_folded_to_fit_lead_to_drawings_though_it_was_never_shown():
+    shown = GRAPHS["third_order"]()._drawings
+    assert len(shown) > 1
+    assert shown[0]["folds"].keys() == shown[0]["opens"].keys()
+
+
 def test_without_a_layout_engine_there_is_text(monkeypatch):
     monkeypatch.setattr(layout, "ENGINES", ())
     picture, kept = folded()

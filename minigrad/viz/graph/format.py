@@ -108,9 +108,9 @@ def format_number(number: Any) -> str:
     ('3.2974', '20', 'True')
     """
     number = number.item() if isinstance(number, np.generic) else number
-    if isinstance(number, bool) or (isinstance(number, int) and abs(number) < 10**7):
+    if isinstance(number, int) and abs(number) < 10**7:
         return str(number)
-    if isinstance(number, (complex, np.complexfloating)):
+    if np.iscomplexobj(number):
         return f"{complex(number):.4g}"
     return f"{float(number):.5g}"
 
@@ -215,8 +215,8 @@ def _statistics(array: Array) -> str:
     if array.dtype.kind == "c":
         return f"largest absolute value {format_number(np.abs(array).max())}"
     numbers = array.astype(float)
-    if not np.isfinite(numbers).all():
-        bad = int(numbers.size - np.isfinite(numbers).sum())
+    bad = np.count_nonzero(~np.isfinite(numbers))
+    if bad:
         return f"{bad} of {numbers.size} not finite"
     low, mean, high = map(format_number, (numbers.min(), numbers.mean(), numbers.max()))
     return f"min {low}, mean {mean}, max {high}, ‖·‖ {norm(numbers):.3g}"

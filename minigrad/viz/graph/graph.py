@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from .format import NOT_YET
 
 T = TypeVar("T")
+K = TypeVar("K")
 MOST_NODES = 200_000  # of a graph: a minute, and a gigabyte
 
 
@@ -155,6 +156,11 @@ def called(node: Node) -> str:
     return name
 
 
+def number_of(node: Node) -> str:
+    """What stands before the name of an operation that has a number: ``#3 ``."""
+    return f"#{node.number} " if node.number is not None else ""
+
+
 def live_lines(node: Node) -> tuple[tuple[str, str], ...]:
     """The lines of a node that are not known before it ran, each with what stands there before.
 
@@ -163,6 +169,14 @@ def live_lines(node: Node) -> tuple[tuple[str, str], ...]:
     """
     value = () if is_op(node) else tuple((line, NOT_YET) for line in node.lines[:1])
     return tuple(both for both in node.data.get("live", value) if not both[0].endswith(NOT_YET))
+
+
+def grouped(things: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """Things by what they have in common, in their order."""
+    groups: dict[K, list[T]] = {}
+    for thing in things:
+        groups.setdefault(key(thing), []).append(thing)
+    return groups
 
 
 def in_order(things: Iterable[T], before: Callable[[T], Iterable[T]]) -> list[T]:

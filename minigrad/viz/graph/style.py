@@ -58,7 +58,6 @@ class RegionStyle:
 
     stroke: str
     fill: str
-    width: float = 2
 
 
 _N, _E = NodeStyle, EdgeStyle  # short, so that a row of a table is a line
@@ -139,9 +138,7 @@ def edge_style(edge: Edge, side: str) -> EdgeStyle:
     """
     style = EDGE_STYLES[edge.kind]
     if edge.norm is not None:
-        power = math.copysign(9, edge.norm - 1)
-        if 0 < edge.norm < math.inf:
-            power = math.log10(edge.norm)
+        power = math.log10(max(1e-9, min(1e9, edge.norm)))  # where it is no number, it exploded
         width = min(max(style.width + power / 2, 0.4), 6)
         style = replace(style, width=round(width, 2))
     if edge.kind == "loop":

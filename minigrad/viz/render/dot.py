@@ -14,7 +14,7 @@ from itertools import pairwise, zip_longest
 from typing import Any, NamedTuple
 
 from ..graph.format import LONGEST_LINE, LONGEST_NAME, WIDEST, shorten, wrapped
-from ..graph.graph import Edge, Graph, Node, Region, is_op
+from ..graph.graph import Edge, Graph, Node, Region, grouped, is_op
 from ..graph.style import (
     EDGE_STYLES,
     FONT,
@@ -51,10 +51,8 @@ _NODE = _TYPE | {"fontsize": "12", "margin": "0.09,0.045", "height": "0.3", "wid
 _EDGE = _TYPE | {"fontsize": "10", "arrowsize": "0.7"}
 
 
-def to_dot(
-    graph: Graph, *, legend: bool = False, dpi: int | None = None, paper: bool = False
-) -> str:
-    """The DOT source of a graph; ``paper`` puts it on a white sheet.
+def to_dot(graph: Graph, *, legend: bool = False, **look: str) -> str:
+    """The DOT source of a graph; ``look`` are attributes of the whole drawing, as ``dpi``.
 
     >>> g = Graph()
     >>> _ = g.edge(g.node("leaf", "x"), g.node("op", "Square"))
@@ -64,11 +62,7 @@ def to_dot(
     import graphviz  # on first use
 
     places = _places(graph)
-    look = _GRAPH | _SPACE[graph.direction]
-    if paper:
-        look["bgcolor"] = PAPER
-    if dpi:
-        look["dpi"] = str(dpi)
+    look = _GRAPH | _SPACE[graph.direction] | look
     drawing = graphviz.Digraph("minigrad", graph_attr=look, node_attr=_NODE, edge_attr=_EDGE)
     _columns(drawing, graph, places)
     for edge in places.lines:
@@ -239,13 +233,13 @@ def _columns(drawing: Any, graph: Graph, places: Places) -> None:
     keeps the order.
     """
     outer = [r for r in graph.regions.values() if r.parent is None]
-    sides = [side for side in ("forward", "backward") if any(r.side == side for r in outer)]
+    sides = grouped(outer, lambda r: r.side)
     _nodes(drawing, graph, places, None)
     if len(sides) < 2:  # nothing to keep apart
         _frames(drawing, graph, places, outer)
         return
-    for side in sides:
-        frames = [r for r in outer if r.side == side]
+    for side in ("forward", "backward"):
+        frames = sides[side]
         if len(frames) == 1:
             _frames(drawing, graph, places, frames, side)
         else:
@@ -256,7 +250,7 @@ def _columns(drawing: Any, graph: Graph, places: Places) -> None:
         first = next((n for n in places.at if graph.nodes[n].side == side), side)
         drawing.edge(side, first, style="invis", weight="0")
     with drawing.subgraph(graph_attr={"rank": "min"}) as top:
-        top.edge(*sides, style="invis")
+        top.edge("forward", "backward", style="invis")
 
 
 def _start(drawing: Any, name: str) -> None:
@@ -292,7 +286,7 @@ def _region(region: Region) -> dict[str, str]:
         "style": "rounded,filled",
         "color": style.stroke,
         "fillcolor": style.fill,
-        "penwidth": f"{style.width:g}",
+        "penwidth": "2",
         "margin": str(_MARGIN),
         "label": f"<{_rows_of(region.label, side, 80, _TITLE)}>" if region.label else "",
         "labeljust": side[0].lower(),

@@ -14,9 +14,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from ..fold import View, names_of
+from ..fold import View
 from ..graph.format import Array, visible
-from .words import describe
+from .words import describe, names_of
 
 _HERE = Path(__file__).parent.parent / "browser"
 #: of a picture that opens: drawings of what is in its boxes, nodes in all, the lines of one, and the nodes of
@@ -117,22 +117,17 @@ def _text(*names: str) -> str:
 # ---- A big picture: search it, click a folded box open, fold it back ----
 
 
-def explorer_page(view: View, drawings: list[dict[str, Any]], words: str) -> str:
-    """One HTML file with the picture, its search, and what its boxes open into."""
-    shown = dict(drawings[0])
-    svg = shown.pop("svg")
-    data = {"shown": shown, "drawings": packed(drawings[1:])}
-    data["arrays"] = arrays_of(view)
-    return page("explorer.js", svg, data, words, view.graph.title or "Graph", "In words")
-
-
 def drawings(view: View, draw: Draw) -> list[dict[str, Any]]:
     """The picture, and what its first boxes open into, one within the other; ``opens`` of each says
     which drawing a box leads to.
     """
-    views, number = [(view, "")], dict[frozenset[str], int]()
+    views, number, shown = [(view, "")], dict[frozenset[str], int](), list[dict[str, Any]]()
     room, tries = _DRAWN, _DRAWINGS if len(view.whole.nodes) <= _LARGE else 0
-    for each, _ in views:  # grows while it is walked
+    for each, message in views:  # grows while it is walked
+        svg = draw(each)
+        if svg is None and shown:
+            break
+        shown.append(_shown(each, svg or "", message))
         for box in each.folds():
             inside = each.inside(box)
             if inside not in number and tries:
@@ -144,12 +139,6 @@ def drawings(view: View, draw: Draw) -> list[dict[str, Any]]:
                     number[inside] = len(views)
                     views.append((opened, words))
                     room -= nodes
-    shown = list[dict[str, Any]]()
-    for each, message in views:
-        svg = draw(each)
-        if svg is None and shown:
-            break
-        shown.append(_shown(each, svg or "", message))
     for (each, _), facts in zip(views, shown, strict=False):
         leads = {box: number.get(each.inside(box), len(shown)) for box in facts["folds"]}
         facts["opens"] = {box: n for box, n in leads.items() if n < len(shown)}

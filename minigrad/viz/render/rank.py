@@ -4,14 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterable
 from itertools import chain, count
 
-from ..graph.graph import Graph, Node, in_order, is_op
+from ..graph.graph import Graph, Node, grouped, in_order, is_op
 from ..graph.style import edge_style
 
 
-def leader(graph: Graph, node_id: str) -> str:
+def leader(node: Node) -> str:
     """The node that stands for a group of twins: the forward one."""
-    node = graph.nodes[node_id]
-    return node.twin if node.twin and node.side == "backward" else node_id
+    return node.twin if node.twin and node.side == "backward" else node.id
 
 
 def ranks(graph: Graph) -> dict[str, int]:
@@ -19,7 +18,7 @@ def ranks(graph: Graph) -> dict[str, int]:
     reader.
     """
     above, below = _neighbours(graph)
-    leaders = {n.id: leader(graph, n.id) for n in graph}
+    leaders = {n.id: leader(n) for n in graph}
     order = in_order(leaders.values(), above.__getitem__)
     at: dict[str, int] = {}
     for name in order:
@@ -35,11 +34,9 @@ def _neighbours(graph: Graph) -> tuple[dict[str, list[str]], dict[str, list[str]
     above: dict[str, list[str]] = defaultdict(list)
     below: dict[str, list[str]] = defaultdict(list)
     for edge in graph.edges:
-        if edge.kind == "loop":
-            continue
         style = edge_style(edge, graph.nodes[edge.tail].side)
-        tail, head = leader(graph, edge.tail), leader(graph, edge.head)
-        if style.constraint and tail != head:
+        tail, head = (leader(graph.nodes[end]) for end in (edge.tail, edge.head))
+        if style.constraint and tail != head and edge.kind != "loop":
             first, second = (head, tail) if style.reversed else (tail, head)
             above[second].append(first)
             below[first].append(second)
@@ -57,13 +54,11 @@ def layers(graph: Graph, at: dict[str, int], widths: dict[str, float]) -> list[l
     what has room there, and one operator, in the order of ``at``.  A block is followed by an empty
     rank.
     """
-    groups: dict[str, list[Node]] = defaultdict(list)
-    for node in graph:
-        groups[leader(graph, node.id)].append(node)
+    groups = grouped(graph, leader)
     above, _ = _neighbours(graph)
     every: list[list[str]] = []
     for row in _rows(graph):
-        names = dict.fromkeys(leader(graph, n.id) for n in row)
+        names = dict.fromkeys(map(leader, row))
         # operators as they run, each after what stands above it, every input just before its first reader
         ops = sorted((n for n in names if is_op(graph.nodes[n])), key=at.__getitem__)
         before = {n: [m for m in above[n] if m in names] for n in names}
@@ -113,9 +108,7 @@ def _rows(graph: Graph) -> list[list[Node]]:
     backward, then the blocks that it holds.
     """
     outermost = {n.id: [None, *graph.around(n.region)][-1] for n in graph}
-    members: dict[str | None, list[Node]] = defaultdict(list)
-    for node in graph:
-        members[outermost[node.id]].append(node)
+    members = grouped(graph, lambda n: outermost[n.id])
     rows: dict[str | None, list[Node]] = {}  # by frame: frames beside each other share a list
     for frame, nodes in members.items():
         twins = (outermost[n.twin] for n in nodes if n.twin in graph.nodes)

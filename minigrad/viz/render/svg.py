@@ -80,14 +80,14 @@ def _name_parts(graph: Graph, root: ET.Element, prefix: str) -> None:
             part.set("id", f"{prefix}-{name}")
         if name in graph.nodes:
             node = graph.nodes[name]
-            twin = [f"t{leader(graph, name)}"] if node.twin else []
+            twin = [f"t{leader(node)}"] if node.twin else []
             part.set("class", " ".join(["node", *node_classes(node), *twin]))
             if "paths" in node.data:  # the browser follows them
                 part.set("data-paths", json.dumps(node.data["paths"]))
             words = describe_node(graph, node)
         elif name in graph.regions:
             words = visible(graph.regions[name].label)
-        elif classes[:1] == ["edge"] and len(classes) >= 5:
+        elif len(classes) >= 5:  # of a line, and its ends
             line = lines.get((classes[-2], classes[-1], classes[2]))
             words = describe_edge(graph, line) if line else "twins: an operator and its backward"
         if words is not None:
@@ -117,7 +117,7 @@ def style_sheet(graph: Graph, prefix: str, width: float) -> str:
     """Twins that light up together, and the look of pending and active nodes; every rule is bound
     to this picture. A page narrower than ``width`` pixels scrolls.
     """
-    twins = dict.fromkeys(leader(graph, n.id) for n in graph if n.twin)
+    twins = dict.fromkeys(leader(n) for n in graph if n.twin)
     shapes = ":is(polygon,ellipse,path,polyline)"
     rules = [
         f"#{prefix}{{max-width:max(100%,{width:.0f}px);height:auto}}",
@@ -147,8 +147,6 @@ def clear_titles(root: ET.Element) -> None:
             continue
         for row in frame.findall(_SPACE + "text"):
             frame.remove(row)
-            row.set("stroke", shape.get("fill", "none"))
-            row.set("stroke-width", "6")
-            row.set("stroke-linejoin", "round")
-            row.set("paint-order", "stroke")
+            row.attrib |= {"stroke": shape.get("fill", "none"), "stroke-width": "6"}
+            row.attrib |= {"stroke-linejoin": "round", "paint-order": "stroke"}
             sheet.append(row)

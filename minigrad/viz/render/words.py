@@ -2,8 +2,10 @@
 reads.
 """
 
+from collections import Counter
+
 from ..graph.format import shorten, visible
-from ..graph.graph import Edge, Graph, Links, Node, called, is_op
+from ..graph.graph import Edge, Graph, Links, Node, called, grouped, is_op, number_of
 from ..graph.style import EDGE_STYLES, NODE_STYLES
 
 _MOST_STEPS = 60
@@ -32,9 +34,7 @@ def describe(graph: Graph) -> str:
 
 def sentence(graph: Graph) -> str:
     """What the picture shows, in one sentence."""
-    forward, backward = (
-        sum(is_op(n) and n.side == side for n in graph) for side in ("forward", "backward")
-    )
+    ops = Counter(n.side for n in graph if is_op(n))
     starts, ends = (
         [visible(n.name) for n in graph if n.kind == kind and n.name] for kind in ("leaf", "output")
     )
@@ -42,7 +42,8 @@ def sentence(graph: Graph) -> str:
     blocks = sum(r.strong for r in graph.regions.values())
     more = f", with {blocks} sub-block{'s' * (blocks != 1)}" if blocks else ""
     name = f"{visible(graph.title)}: a graph" if graph.title else "A graph"
-    count = f"{forward} operation{'s' * (forward != 1)} forward and {backward} backward"
+    some = f"{ops['forward']} operation{'s' * (ops['forward'] != 1)}"
+    count = f"{some} forward and {ops['backward']} backward"
     return f"{name} with {count}{between}{more}."
 
 
@@ -80,9 +81,7 @@ def describe_op(links: Links, node: Node) -> str:
 
 def with_value(node: Node) -> str:
     """The name of a node in running text, with its value when it has one to show."""
-    name = node.name or NODE_STYLES[node.kind].meaning
-    if node.number is not None:
-        name = f"#{node.number} {name}"
+    name = number_of(node) + (node.name or NODE_STYLES[node.kind].meaning)
     return name if is_op(node) or not node.lines else f"{name} = {node.lines[0]}"
 
 
@@ -103,6 +102,15 @@ def describe_edge(graph: Graph, edge: Edge) -> str:
     ends = " → ".join(graph.nodes[end].name or "(no name)" for end in (edge.tail, edge.head))
     label = f": {edge.label}" if edge.label else ""
     return visible(f"{ends}: {EDGE_STYLES[edge.kind].meaning}{label}")
+
+
+def names_of(graph: Graph) -> dict[str, str]:
+    """Every node of a graph as it is searched for: its number, its name, its gradient."""
+    names = {n.id: number_of(n) + visible(n.name) for n in graph}
+    for node in graph:
+        if "called" in node.data:
+            names[node.id] += f" {visible(called(node))}"
+    return names
 
 
 # ---- The drawing for a terminal: forward with its values from the top, then backward in the order in ----
@@ -130,10 +138,7 @@ def to_text(graph: Graph, advice: str = "") -> str:
     links, ops = Links(graph), ordered_ops(graph)
     lines = [visible(graph.title)] if graph.title else []
     for side in ("forward", "backward"):
-        groups: dict[str | None, list[Node]] = {}
-        for node in graph:
-            if node.side == side:
-                groups.setdefault(node.region, []).append(node)
+        groups = grouped((n for n in graph if n.side == side), lambda n: n.region)
         lines += [side] if groups else []
         for name, members in groups.items():
             margin = "  "
@@ -160,10 +165,9 @@ def _rows(links: Links, ops: list[Node], members: list[Node]) -> list[Row]:
 
 def _op_row(links: Links, node: Node) -> Row:
     out = list({n.id: n for n in links.after[node.id]}.values())
-    number = f"#{node.number} " if node.number is not None else ""
     left = ", ".join(dict.fromkeys(map(_named, out)))
     takes = ", ".join(map(_named, links.before[node.id]))
-    call = f"{left}{' = ' * bool(left)}{number}{shorten(node.name, 60)}({takes})"
+    call = f"{left}{' = ' * bool(left)}{number_of(node)}{shorten(node.name, 60)}({takes})"
     values = "; ".join(visible(line) for n in out for line in n.lines)
     remarks = list(map(visible, node.lines))
     if node.reads:
@@ -178,6 +182,5 @@ def _named(node: Node) -> str:
 
 
 def _aligned(rows: list[Row]) -> list[str]:
-    widths = [max((len(row[i]) for row in rows), default=0) for i in (0, 1)]
-    first, second = (min(_WIDEST, width) for width in widths)
+    first, second = (max((min(_WIDEST, len(row[i])) for row in rows), default=0) for i in (0, 1))
     return [f"{left:<{first}}  {value:<{second}}  {more}".rstrip() for left, value, more in rows]
