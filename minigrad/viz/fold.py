@@ -471,7 +471,8 @@ class View:
     folding: Folding | None
 
     def __init__(self, whole: Graph, detail: str = "auto", expand: Iterable[str] = ()) -> None:
-        self.whole, self.detail = whole, detail
+        again = any("members" in n.data for n in whole)  # what its boxes hold is not there
+        self.whole, self.detail = whole, "full" if again else detail
         self.openings = [Opening(frozenset(expand))] if expand else []
         self.opened = False
         self.fold(FULL)
@@ -526,7 +527,7 @@ class View:
         return {
             n.id: f"{shorten(n.name, 60)}: {said_size([n]) if n.data['ops'] else n.lines[0]}, folded; open"
             for n in self.graph
-            if "members" in n.data
+            if self.folding and "members" in n.data
         }
 
     def inside(self, name: str, what: str = "members") -> frozenset[str]:

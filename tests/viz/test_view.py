@@ -194,3 +194,11 @@ def test_a_folded_picture_that_is_drawn_again_opens_as_before():
     again = draw(picture)
     assert picture.view.folds() and again.view.index() == picture.view.index()
     assert len(draw(picture, detail="full").graph.nodes) == len(picture.view.whole.nodes)
+
+
+def test_the_graph_of_a_folded_picture_is_drawn_as_it_is_with_nothing_to_open(tmp_path):
+    small = draw(conds(80)).graph
+    again = draw(small, detail="folded", widget=True)
+    assert again.graph is small
+    assert again.view.folds() == {}
+    assert again.save(tmp_path / "again.html").exists()
