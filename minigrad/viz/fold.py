@@ -106,8 +106,8 @@ def chunks(graph: Graph, most: int) -> list[Segment]:
 
 def _on_both_sides(graph: Graph, cut: Cut) -> list[Segment]:
     """Segments of forward operations, the backward ones that belong to them, and those of the rest."""
-    parts = [segment for ops in _runs_by_region(graph, "forward") for segment in cut(ops)]
-    parts += [twin for segment in parts for twin in mirrored(graph, segment)]
+    runs = _runs_by_region(graph, "forward")
+    parts = mirrored(graph, [segment for ops in runs for segment in cut(ops)])
     inside = {n.id for segment in parts for n in segment.ops}
     for ops in _runs_by_region(graph, "backward"):
         parts += cut([n for n in ops if n.id not in inside])
@@ -149,14 +149,16 @@ def _covered(names: list[str], at: int, period: int) -> int:
     return times * period if times >= _FEWEST_REPEATS else 0
 
 
-def mirrored(graph: Graph, segment: Segment) -> list[Segment]:
-    """The backward operations of a segment, in the order in which they run, if it has any."""
-    ops = [graph.nodes[n.twin] for n in segment.ops if n.twin in graph.nodes]
-    if not ops:
-        return []
-    period = max(1, len(ops) // segment.times) if segment.period else 0
-    segment.twin = Segment(ops if segment.leaves else ops[::-1], period, twin=segment)
-    return [segment.twin]
+def mirrored(graph: Graph, segments: list[Segment]) -> list[Segment]:
+    """Segments, then the backward operations of each that has any, in the order in which they run."""
+    twins: list[Segment] = []
+    for segment in segments:
+        ops = [graph.nodes[n.twin] for n in segment.ops if n.twin in graph.nodes]
+        if ops:
+            period = max(1, len(ops) // segment.times) if segment.period else 0
+            segment.twin = Segment(ops if segment.leaves else ops[::-1], period, twin=segment)
+            twins.append(segment.twin)
+    return segments + twins
 
 
 def stacks(graph: Graph, segments: list[Segment]) -> list[Segment]:
@@ -171,8 +173,7 @@ def stacks(graph: Graph, segments: list[Segment]) -> list[Segment]:
             # what one operation of a segment reads stands in there
             by = frozenset(place.get(name, name) for name in readers)
             read[node.side, node.region, by].append(node)
-    many = [Segment(leaves) for leaves in read.values() if len(leaves) > _MANY]
-    return [*many, *(twin for stack in many for twin in mirrored(graph, stack))]
+    return mirrored(graph, [Segment(each) for each in read.values() if len(each) > _MANY])
 
 
 def said_size(ops: Iterable[Node]) -> str:
@@ -378,10 +379,9 @@ def _inner(graph: Graph) -> set[str]:
 
 def _closed_box(graph: Graph, name: str, frames: dict[str, list[Node]]) -> Node:
     """The node that stands for closed frames: the operator that holds them, or a box of its own."""
-    counts = {frame: size_of(filter(is_op, nodes)) for frame, nodes in frames.items()}
     members = [n for nodes in frames.values() for n in nodes]
     data: dict[str, Any] = {
-        "ops": sum(counts.values()),
+        "ops": size_of(filter(is_op, members)),
         "members": [n.id for n in members],
         "regions": list(frames),
     }
@@ -389,8 +389,8 @@ def _closed_box(graph: Graph, name: str, frames: dict[str, list[Node]]) -> Node:
         held = graph.nodes[name]
         data["ops"] += 1  # the operator itself
         lines = [
-            f"{count} operations in {graph.regions[frame].label.split(' (')[0]}"
-            for frame, count in counts.items()
+            f"{size_of(filter(is_op, nodes))} operations in {graph.regions[frame].label.split(' (')[0]}"
+            for frame, nodes in frames.items()
         ]
         return replace(held, data=held.data | data, lines=(*held.lines, *lines), bold=True)
     region = graph.regions[data["regions"][0]]
@@ -426,7 +426,7 @@ def split(graph: Graph, segments: list[Segment], openings: Iterable[Opening]) ->
             # else with the pieces of its twin
             if segment.side == "forward" or segment.twin is None:
                 for piece in _pieces(segment, *opening):
-                    pieces += [piece, *mirrored(graph, piece)]
+                    pieces += mirrored(graph, [piece])
         segments = pieces
     return segments
 
@@ -577,8 +577,7 @@ def found_ops(graph: Graph, text: str) -> set[str]:
         or (is_op(n) and (f"#{n.number}" == text or n.region in frames))
     ]
     if not hits:
-        known = {n.name for n in graph if n.name}
-        alike = difflib.get_close_matches(text, sorted(known), 3)
+        alike = difflib.get_close_matches(text, sorted({n.name for n in graph if n.name}), 3)
         advice = f"; near it: {', '.join(alike)}" if alike else ""
         raise ValueError(
             f"nothing called {text!r} in this graph{advice}. expand takes the name of a value or "

@@ -8,7 +8,6 @@ and saves itself as one HTML file that needs nothing else.
 """
 
 import functools
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
@@ -250,26 +249,23 @@ class Running:
     def __init__(self, graph: Graph, scopes: Turns) -> None:
         self.graph, self.links, self.scopes = graph, Links(graph), scopes
         self.now: dict[str, Any] = {}  # the values of names at this moment of a run
-        self.inside: dict[str, list[str | None]] = defaultdict(list)
-        for edge in graph.edges:
-            if edge.kind == "sub_block":
-                self.inside[edge.tail].append(graph.nodes[edge.head].region)
-        self.held = {r for regions in self.inside.values() for r in regions}
+        self.holders = {  # the operator that holds it, by the region of a sub-block
+            graph.nodes[e.head].region: e.tail for e in graph.edges if e.kind == "sub_block"
+        }
+        before = self.links.before
         ops = {op.id: op for op in ordered_ops(graph) if op.kind != "pruned"}
 
         def makers(op: str) -> list[str]:
             """The operators that an operator waits for: those that feed it, directly or by a value."""
-            feeds = self.links.before[op]
-            every = [m for n in feeds for m in self.links.before[n.id]] + feeds
+            every = [m for n in before[op] for m in before[n.id]] + before[op]
             return [n.id for n in every if n.id in ops]
 
         self.ops = grouped((ops[name] for name in in_order(ops, makers)), self.block_of)
-        seeds = [n for n in graph if n.kind == "seed" and not is_op(n)]
-        self.seeds = [n for n in seeds if not self.links.before[n.id]]
+        self.seeds = [n for n in graph if n.kind == "seed" and not (is_op(n) or before[n.id])]
 
     def block_of(self, op: Node) -> str | None:
         """The sub-block that an operator stands in; None for the outermost drawing."""
-        return next((r for r in self.graph.around(op.region) if r in self.held), None)
+        return next((r for r in self.graph.around(op.region) if r in self.holders), None)
 
     def given(self) -> Iterator[Event]:
         """The gradients that somebody gives to start with, once."""
@@ -289,7 +285,7 @@ class Running:
         placed = [n for n in self.graph if "place" in n.data]
         inside = grouped(placed, lambda n: n.data["place"][0])
         holders = {b: n for n in placed for b in n.data.get("holds", ()) if b in inside}
-        turns: list[int | None] = []  # of the blocks that are entered, from the outermost
+        turns: list[int | None] = [None]  # of the blocks that are entered, from the outermost
         box: tuple[Node, dict[str, Any]] | None = None  # that is running, and what it wrote
         for done in record.steps:
             place = drawn.get((done.block, done.number))
@@ -297,7 +293,7 @@ class Running:
                 yield self.step(box[0], turns[-1], box[1])
                 box = None
             if done.kind == "enter":
-                turns.append(done.turn if done.turn is not None or not turns else turns[-1])
+                turns.append(turns[-1] if done.turn is None else done.turn)
             if done.kind != "op" and done.block in holders:
                 self.now |= done.values
                 label = holders[done.block].data["holds"][done.block]
@@ -309,7 +305,7 @@ class Running:
             elif place is not None and place.kind == "folded":
                 box = (place, (box[1] if box else {}) | done.values)
             elif place is not None and place.data["place"] == (done.block, done.number):
-                if place.side == "backward" and len(turns) == 1:
+                if place.side == "backward" and place.region not in self.holders:
                     yield from self.given()
                 yield self.step(place, turns[-1], done.values)
         if box is not None:
@@ -322,7 +318,7 @@ class Running:
         of them ran, and how often.  Blocks nest only as deep as a program does.
         """
         for node in self.ops.get(region, ()):
-            if node.side == "backward" and node.region not in self.held:
+            if node.side == "backward" and node.region not in self.holders:
                 yield from self.given()
             yield from self.nested(node, iteration)
             yield self.step(node, iteration, values)
@@ -361,7 +357,8 @@ class Running:
         Backward goes from the last turn to the first.  What a block overwrites has, when it is
         entered, the value that the turn before left.
         """
-        regions = sorted(self.inside[node.id], key=lambda r: not self.tests(r))
+        held = [region for region, holder in self.holders.items() if holder == node.id]
+        regions = sorted(held, key=lambda r: not self.tests(r))
         # before the first turn is what is behind the last: nothing
         frames = [*self.iterations(node), {}]
         order = range(len(frames) - 1)[:: 1 if node.side == "forward" else -1]
