@@ -78,7 +78,6 @@ def _shelves(
     """Ranks that fill up from the top: a group stands on the highest one below what stands above it
     that has room, an operator below the one before it, and what starts here beside its reader.
     """
-    shelves: dict[int, list[str]] = defaultdict(list)
     taken: dict[tuple[int, str], float] = defaultdict(float)  # points
     rank_of: dict[str, int] = {}
     last = 0  # the rank of the last operator
@@ -96,10 +95,10 @@ def _shelves(
             for r in ranks
             if all(not taken[r, s] or taken[r, s] + w <= ROOM for s, w in room.items())
         )
-        shelves[rank].append(name)
         for side, width in room.items():
             taken[rank, side] += width
         last = rank if op else last
+    shelves = grouped(rank_of, rank_of.__getitem__)
     return [shelves[rank] for rank in sorted(shelves)]
 
 
