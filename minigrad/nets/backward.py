@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ProgramError, describe, did_you_mean, user_frame, wrong
-from ..grad_names import EMPTY, GRAD, SCOPES, ZERO
-from ..static.backward.grad_ops import plan_of
+from ..grad_names import EMPTY, GRAD, SCOPES, ZERO, GradNames
+from ..static.backward.grad_ops import default_grad_op
 from ..static.backward.passes import rename_writers
 from ..static.program import operator as static_operator
 from ..static.program.operator import check_operator, check_slots, op_info, several, slots_of
@@ -355,14 +355,10 @@ def build_grad_op(op: Operator) -> Operator:
         return rnn_grad_op(op, set())
     kind = grad_type(op)  # 1. the type
     p: Any = op_info(op.type).forward
-    plan = plan_of(p, tuple(s for s in op.inputs if s in p.rules), tuple(op.inputs))
-    named = {slot for slot, _ in plan.operands}.union(plan.results)
-    reads = {
-        s: list(listed) for s, listed in (op.inputs | op.outputs).items() if s in named
-    }  # 2. what its rules read
-    reads |= {slot: grads(op.outputs[s]) for s, slot in plan.given}  # 3. the gradients, in and out
-    writes = {slot: grads(op.inputs[s]) for s, slot in plan.made}
-    grad_op = Operator(kind, reads, writes, op.attrs)  # 4. build
+    flow = op.input_names, tuple(s for s in op.inputs if s in p.rules)
+    # 2. what its rules read, and 3. the gradients, in and out
+    slots = default_grad_op(None, op, p, flow, GradNames(set()))
+    grad_op = Operator(kind, slots.inputs, slots.outputs, op.attrs)  # 4. build
     grad_op.at(op).forward_op, grad_op.role = op, "backward"
     return grad_op
 

@@ -23,7 +23,7 @@ from ..program.infer import variables_of
 from ..program.operator import BRANCHES, CONTROL, Operator, backward_op, op_info
 from ..program.transform import copy_into, needed_ops
 from ..program.variable import Variable, plain_variable
-from ..run.kernels import run_grad_op
+from ..run.kernels import run_op
 from .op_path import Flow, dependence, find_op_path, over_all_steps
 from .passes import append_to_block, outputs_of, read_instead
 
@@ -69,7 +69,6 @@ def _reading_first(grad_ops: list[Operator], op: Operator, grads: GradNames) -> 
 class Plan(NamedTuple):
     """Which slots the grad op has for some wanted inputs, and how it comes by them."""
 
-    type: str
     operands: tuple[tuple[str, bool], ...]  # input; only if stretched
     results: Names  # outputs whose values are read
     given: tuple[tuple[str, str], ...]  # output, the slot of its gradient
@@ -91,18 +90,23 @@ def plan_of(p: Primitive, wanted: Names, slots: Names) -> Plan:
     results = tuple(o for o in p.outputs if o in reads)
     given = tuple((o, f"{o}_grad") for o in p.outputs if f"{o}_grad" in reads)
     made = tuple((s, f"{s}_grad") for s in p.inputs if s in wanted)
-    return Plan(f"{p.type}_grad", tuple(operands), results, given, made)
+    return Plan(tuple(operands), results, given, made)
 
 
 def default_grad_op(
-    block: Block, op: Operator, p: Primitive, flow: Flow, grads: GradNames
+    block: Block | None, op: Operator, p: Primitive, flow: Flow, grads: GradNames
 ) -> Operator:
-    """``<type>_grad``, with exactly the slots that the rules of the chosen inputs read."""
-    (wanted, chosen), slots, results, own = flow, op.inputs, op.outputs, block.vars
-    kind, operands, read, given, made = plan_of(p, chosen, (*slots,))
+    """``<type>_grad``, with exactly the slots that the rules of the chosen inputs read.
+
+    Without a block nothing is known of shapes: what may be stretched is read.
+    """
+    (wanted, chosen), slots, results = flow, op.inputs, op.outputs
+    own = {} if block is None else block.vars
+    operands, read, given, made = plan_of(p, chosen, (*slots,))
     inputs: Slots = {}
     for s, if_stretched in operands:
-        if if_stretched:  # its shape is read where its gradient may have to be summed to it
+        # its shape is read where its gradient may have to be summed to it
+        if if_stretched and block is not None:
             x, out = slots[s][0], results["out"][0]
             shape = (own[x] if x in own else block.var(x)).shape
             full = (own[out] if out in own else block.var(out)).shape
@@ -118,7 +122,7 @@ def default_grad_op(
     for s, slot in made:
         names = slots[s]
         outputs[slot] = [grads[names[0]]] if len(names) == 1 else _those(grads, names, wanted)
-    return Operator(kind, inputs, outputs, op.attrs, "backward", op)
+    return Operator(f"{op.type}_grad", inputs, outputs, op.attrs, "backward", op)
 
 
 def _handed_on(kind: str) -> Function:
@@ -255,15 +259,13 @@ def written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[str, s
     """The primitives a grad op is made of, as operators in no block, and output name → their name for it."""
     program, start = block.program, len(block.ops)
     with program.block_guard(block), program.role_guard("backward"):
-        slots = variables_of(block, op)
-        results = run_grad_op(op_info(op.type).forward, slots, op.attrs, op.outputs)
+        results = run_op(op, op_info(op.type), variables_of(block, op))
     operators = [piece.at(op) for piece in block.ops[start:]]
     del block.ops[start:]
-    alias: dict[str, str] = {}
-    for slot, values in results.items():
-        for name, value in zip(op.outputs[slot], values, strict=True):
-            if name != EMPTY and isinstance(value, Variable):
-                alias[name] = value.name
+    alias = {}
+    for name, value in results:
+        if name != EMPTY and isinstance(value, Variable):
+            alias[name] = value.name
     return operators, alias
 
 
