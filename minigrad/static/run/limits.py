@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import ProgramError, told
 from ...ops.linalg import explicit
 from ...ops.shape import Inputs, Shape
-from ...ops.windows import framed, pair
+from ...ops.windows import framed, pair, transposed_shape
 from ...primitives.arguments import Attrs
 from ...primitives.registry import Primitive
 
@@ -36,31 +36,24 @@ def broadcast_size(shapes: Iterable[Shape]) -> int:
     return math.prod(max(1, *sizes) for sizes in zip_longest(*map(reversed, shapes), fillvalue=1))
 
 
-def _rows(shape: Shape) -> Shape:
-    return shape[:-1][-1:]
-
-
-def _last(shape: Shape) -> Shape:
-    return shape[-1:]
-
-
 #: products that an operator makes: a factor and the axis of it that stays, the other and its axis
-_PRODUCTS: dict[str, Any] = {
-    "matmul": [("x", _rows, "y", lambda shape: _last(shape[1:]))],
-    "matmul_nt": [("x", _rows, "y", _rows)],
-    "matmul_tn": [("x", _last, "y", _last)],
-    "matmul_grad": [("out_grad", _rows, "y", _rows), ("x", _last, "out_grad", _last)],
-    "linear": [("x", _rows, "w", _last)],
+_PRODUCTS = {
+    "matmul": [("x", -2, "y", -1)],
+    "matmul_nt": [("x", -2, "y", -2)],
+    "matmul_tn": [("x", -1, "y", -1)],
+    "matmul_grad": [("out_grad", -2, "y", -2), ("x", -1, "out_grad", -1)],
+    "linear": [("x", -2, "w", -1)],
 }
 
 
 def _products(op_type: str, s: Shapes, attrs: Attrs) -> int:
     """The largest product, of matrices or of stacks of them; a factor that is not read makes none."""
     sizes = [1]
-    for a, of_a, b, of_b in _PRODUCTS[op_type]:
+    for a, i, b, j in _PRODUCTS[op_type]:
         if a in s and b in s:
             (x,), (y,) = s[a], s[b]
-            sizes.append(broadcast_size([x[:-2], y[:-2]]) * math.prod(of_a(x) + of_b(y)))
+            column = y if len(y) > 1 else (*y, 1)
+            sizes.append(broadcast_size([x[:-2], y[:-2]]) * (1, *x)[i] * column[j])
     return max(sizes)
 
 
@@ -99,16 +92,9 @@ def _padded(s: Shapes, attrs: Attrs) -> int:
 
 def _transposed(s: Shapes, attrs: Attrs) -> int:
     """What a transposed convolution gives, before its padding is cut off."""
-    (x,), (w,) = s["x"], s["w"]
-    pairs = (pair(attrs.get(a, d)) for a, d in _CONV.items())
-    sizes = [
-        abs(n) * abs(stride) + abs(dilation) * k + abs(more)
-        for n, k, stride, dilation, more in zip(x[-2:], w[-2:], *pairs, strict=True)
-    ]
-    return math.prod((x[0], w[1], attrs.get("groups", 1), *sizes))
-
-
-_CONV = {"stride": 1, "dilation": 1, "output_padding": 0}
+    x, w = (np.broadcast_to(0, s[slot][0]) for slot in "xw")
+    how = attrs.get("stride", 1), 0, attrs.get("dilation", 1), attrs.get("output_padding", 0)
+    return math.prod(transposed_shape(x, w, attrs.get("groups", 1), *how))
 
 
 def _indexed(s: Shapes, attrs: Attrs, masks: Sequence[bool] = ()) -> int:
