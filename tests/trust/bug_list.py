@@ -383,8 +383,8 @@ STATIC = [
         "static.backward.append_backward",
         (
             "grad ops in the order of the forward part",
-            "for k, flow in path: op = forward[k] grad_ops.append(",
-            "for k, flow in path[::-1]:\n                op = forward[k]\n                grad_ops.append(",
+            "for k, flow in path: op = forward[k] if",
+            "for k, flow in path[::-1]:\n            op = forward[k]\n            if",
         ),
     ),
     *bugs(

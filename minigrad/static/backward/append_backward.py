@@ -193,8 +193,8 @@ def _parameters(program: Program, parameter_list: Iterable[Any] | None) -> list[
 class BackwardJob:
     """One call of append_backward on one block: what is wanted, what was made.
 
-    ``reached``: wanted names that got a gradient; ``grad_of``: gradient → variable; ``gaps``: whether a grad op may
-    read a gradient that nobody made: of one that is not plain, or whose operator has several outputs.
+    ``reached``: wanted names that got a gradient; ``gaps``: whether a grad op may read a gradient that nobody made: of
+    one that is not plain, or whose operator has several outputs.
     """
 
     block: Block
@@ -206,7 +206,6 @@ class BackwardJob:
     forward: Block | None = None  # whose operators are differentiated, if not those of ``block``
     ops: list[Operator] = field(default_factory=list)
     reached: set[str] = field(default_factory=set)
-    grad_of: dict[str, str] = field(default_factory=dict)
     pruned: list[Pruned] = field(default_factory=list)
     gaps: bool = False
     targets: list[str] = field(default_factory=list)
@@ -226,11 +225,11 @@ class BackwardJob:
         differentiated = [*self.targets, *chain.from_iterable(names for _, (names, _) in path)]
         self.reached = wanted.intersection(differentiated)
         self.ops = self.raw_grad_ops(ops, path, seeds)
-        self.grad_of = self.names.sources()
         self._show("raw")
         self.ops = passes.add_up_repeated_gradients(self.ops, block.idx)
         self._show("added up")
-        self.ops = passes.fill_missing_gradients(self.ops, self.grad_of if self.gaps else {})
+        if self.gaps:
+            self.ops = passes.fill_missing_gradients(self.ops, self.names.sources())
         self.ops = without_unread(block, self.ops, self.reached, self.names)
         self._show("zeros filled in")
         passes.check_overwritten(forward, self.ops)
@@ -240,7 +239,7 @@ class BackwardJob:
         program = self.block.program
         program.pruned += self.pruned
         written = self.block.written
-        passes.append_to_block(self.block, self.ops, self.grad_of, self.callbacks)
+        passes.append_to_block(self.block, self.ops, self.names.sources(), self.callbacks)
         gradients = {v: g for v, g in self.names.items() if g in written}
         call = BackwardCall(self.block.idx, self.targets, self.no_grad, gradients)
         program.backward_calls.append(call)
@@ -260,13 +259,11 @@ class BackwardJob:
         block, grads = self.block, self.names
         plain = {t: _plain_primitive(t) for t in {forward[k].type for k, _ in path}}
         self.gaps = not all(p is not None and not p.several for p in plain.values())
-        if not self.gaps:
-            for k, flow in path:
-                op = forward[k]
-                grad_ops.append(default_grad_op(block, op, plain[op.type], flow, grads))
-            return grad_ops
         for k, flow in path:
             op = forward[k]
+            if not self.gaps:
+                grad_ops.append(default_grad_op(block, op, plain[op.type], flow, grads))
+                continue
             start = len(grad_ops)
             grad_ops += grad_ops_of(self, op, flow, have)
             for name in used.intersection(op.output_names) - have:

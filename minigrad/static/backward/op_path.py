@@ -47,9 +47,8 @@ def find_op_path(
                     needed.remove(name)
                     asked.append(name)
         if k in behind:
-            for name in (
-                needed & behind[k].keys()
-            ):  # a target: of what is read later it was said there
+            # a target: of what is read later it was said there
+            for name in needed & behind[k].keys():
                 if not behind[k][name].isdisjoint(flow[0]):
                     raise ProgramError(_written_before(None, name, ops[k]))
             sources = set[str]().union(*(behind[k].get(name, ()) for name in asked))
@@ -82,8 +81,7 @@ def _left_out(
         op, inputs = ops[k], flows[k][0]
         used = id(op) in needed
         if op.role == "forward" and (used or inputs):
-            reason = _why_not(op, inputs, used, no_grad)
-            reasons.append(Pruned(f"{op.type}_grad", reason, op))
+            reasons.append(Pruned(f"{op.type}_grad", _why_not(op, inputs, used, no_grad), op))
     return reasons
 
 
