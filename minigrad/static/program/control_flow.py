@@ -224,7 +224,13 @@ def static_rnn(
     """
     program = default_program()
     outer = program.current_block()
-    seqs = _sequences(outer, inputs)
+    seqs = _variables(outer, inputs)
+    if not seqs or any(not v.shape for v in seqs):
+        what = "static_rnn needs sequences: Variables with time as axis 0"
+        raise wrong(what, "inputs=[x] with x of shape [steps, …]")
+    if len({v.shape[0] for v in seqs} - {-1}) > 1:
+        what = f"the sequences of static_rnn have different lengths: {seqs}"
+        raise wrong(what, "cut or fill them up to one length")
     starts = _variables(outer, states)
     block = program.create_block()
     carried = [handed_in(block, v, v.shape) for v in starts]
@@ -248,17 +254,6 @@ def static_rnn(
     final = [(v.shape, v.dtype) for v in starts]
     results = append_control(outer, "recurrent", names, attrs, stacked=stacked, out=final)
     return results["stacked"], results["out"]
-
-
-def _sequences(outer: Block, inputs: Any) -> list[Variable]:
-    seqs = _variables(outer, inputs)
-    if not seqs or any(not v.shape for v in seqs):
-        what = "static_rnn needs sequences: Variables with time as axis 0"
-        raise wrong(what, "inputs=[x] with x of shape [steps, …]")
-    if len({v.shape[0] for v in seqs} - {-1}) > 1:
-        what = f"the sequences of static_rnn have different lengths: {seqs}"
-        raise wrong(what, "cut or fill them up to one length")
-    return seqs
 
 
 def create_array(capacity: int, shape: Iterable[int] = (), dtype: Any = "float64") -> Variable:
@@ -352,12 +347,11 @@ def next_values(block: Block, given: Any, starts: list[Variable], what: str) -> 
 def own_names(block: Block, values: list[Variable]) -> list[Variable]:
     """Give every result a name of its own, made in this block: gradients then have one place each."""
     produced = {n for op in block.ops for n in op.output_names}
-    seen: set[str] = set()
     out = []
     for v in values:
-        if v.name in seen or v.name not in produced:
+        if v.name not in produced:
             v = block.append_primitive(REGISTRY["assign"], (v,), {})
-        seen.add(v.name)
+        produced.discard(v.name)  # another result of this value is a copy
         out.append(v)
     return out
 

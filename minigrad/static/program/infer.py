@@ -55,11 +55,18 @@ def infer_outputs(block: Block, op: Operator) -> None:
         names = op.output_names
         if all(n == EMPTY or block.has_var(n) for n in names):
             return
-        types = _computed_types(op, primitive, variables_of(block, op), is_grad=True)
+        types = _computed_types(op, primitive, variables_of(block, op))
     else:
         types, stop = _output_types(block, op, primitive)
-        if not op.outputs:
-            _make_outputs(block, op, primitive, types, stop)
+        if not op.outputs:  # new variables, under names nobody has yet
+            names = []
+            for shape, dtype in types:
+                name = block.program.unique_name(op.type)
+                cut = stop or dtype.kind != "f"
+                block.vars[name] = plain_variable(block, name, shape, dtype, cut)
+                names.append(name)
+            slots = [names] if len(primitive.outputs) == 1 else [[n] for n in names]
+            op.outputs = dict(zip(primitive.outputs, slots, strict=True))
             return
         names = targets(primitive, op)
         if len(names) != len(types):
@@ -73,19 +80,6 @@ def infer_outputs(block: Block, op: Operator) -> None:
 def variables_of(block: Block, op: Operator) -> Variables:
     """The inputs by slot."""
     return {s: [block.var(n) for n in names if n != EMPTY] for s, names in op.inputs.items()}
-
-
-def _make_outputs(block: Block, op: Operator, p: Primitive, types: list[Type], stop: bool) -> None:
-    """New variables for the outputs, under names nobody has yet."""
-    names = []
-    for shape, dtype in types:
-        name = block.program.unique_name(op.type)
-        block.vars[name] = plain_variable(block, name, shape, dtype, stop or dtype.kind != "f")
-        names.append(name)
-    if len(p.outputs) > 1:
-        op.outputs = {slot: [n] for slot, n in zip(p.outputs, names, strict=True)}
-    else:
-        op.outputs = {p.outputs[0]: names}
 
 
 def _declare(block: Block, op: Operator, name: str, shape: Shape, dtype: DType, stop: bool) -> None:
@@ -145,12 +139,10 @@ def _hashable(attrs: Attrs) -> Any:
     return tuple([(name, type(value), value) for name, value in attrs.items()])
 
 
-def _computed_types(
-    op: Operator, p: Primitive, variables: Variables, is_grad: bool = False
-) -> list[Type]:
+def _computed_types(op: Operator, p: Primitive, variables: Variables) -> list[Type]:
     given = {slot: [(v.shape, v.dtype) for v in vs] for slot, vs in variables.items()}
     check_room(op.type, p, given, op.attrs, MEMORY)
-    if p.infer is not None and not is_grad:
+    if p.infer is not None and op.type == p.type:
         try:
             return [(tuple(s), np.dtype(d)) for s, d in p.infer(given, op.attrs)]
         except MinigradError:
@@ -159,7 +151,7 @@ def _computed_types(
             raise refused(op, variables, error) from error
     known = [t for listed in given.values() for t in listed]
     same = all(-1 not in shape and dtype.kind != "b" for shape, dtype in known)
-    trials = [_try(op, p, variables, is_grad, *t) for t in (_TRIALS[:1] if same else _TRIALS)]
+    trials = [_try(op, p, variables, *t) for t in (_TRIALS[:1] if same else _TRIALS)]
     if len(trials[0]) != len(trials[-1]):
         reason = ValueError("how many values it gives depends on a size -1: declare that size")
         raise refused(op, variables, reason)
@@ -184,17 +176,15 @@ def _run_kernel(op: Operator, p: Primitive, values: Values) -> list[Any]:
     return run_kernel(p, values, op.attrs)
 
 
-def _try(
-    op: Operator, p: Primitive, variables: Variables, is_grad: bool, size: int, mask: bool
-) -> list[Array]:
+def _try(op: Operator, p: Primitive, variables: Variables, size: int, mask: bool) -> list[Array]:
     values = stand_ins(p, variables, size, mask)
     try:
         with np.errstate(all="ignore"):
-            if is_grad:
+            if op.type == p.type:
+                out = _run_kernel(op, p, values)
+            else:
                 gradients = run_grad_op(p, values, op.attrs, op.outputs)
                 out = [v for slot in op.outputs for v in gradients[slot]]
-            else:
-                out = _run_kernel(op, p, values)
     except MinigradError:
         raise
     except Exception as error:

@@ -4,6 +4,7 @@ One rule is one function ``(program) -> None``; `RULES` is the list.  All are li
 the program.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -96,7 +97,7 @@ def control_flow_fits(program: Program) -> None:
         for attr in (name for row in info.rows for name in row if name in info.attrs):
             inner = program.blocks[_home(op, attr)]
             written = {n for each in inner.ops for n in each.output_names}
-            written |= _given(op).get(inner.idx, set())
+            written |= given_names([place])[inner.idx]
             for name in op.attrs[attr]:
                 if name != EMPTY and not (name in written and name in inner.vars):
                     fail(*place, f"{attr}: nothing in block {inner.idx} writes {name!r}")
@@ -112,25 +113,18 @@ def _slot(op: Operator, slot: str) -> list[str]:
     return op.inputs.get(slot, op.outputs.get(slot, []))
 
 
-def _given(op: Operator) -> dict[int, set[str]]:
-    """The names an operator writes into its blocks before they run."""
-    given: dict[int, set[str]] = {}
-    for attr in op.attrs.keys() & _GIVEN:
-        given.setdefault(_home(op, attr), set()).update(op.attrs[attr])
-    return given
-
-
-def given_names(program: Program) -> dict[int, set[str]]:
-    """The names control flow writes into its blocks before they run."""
-    given: dict[int, set[str]] = {}
-    for _, _, op in _control(program):
-        given |= _given(op)  # a block is held by one operator
+def given_names(places: list[Place]) -> defaultdict[int, set[str]]:
+    """The names that these operators write into their blocks before they run."""
+    given = defaultdict[int, set[str]](set)
+    for _, _, op in places:
+        for attr in op.attrs.keys() & _GIVEN:
+            given[_home(op, attr)].update(op.attrs[attr])
     return given
 
 
 def mark_given(program: Program) -> Program:
     """Let those who build on in a block read what control flow writes into it."""
-    for index, names in given_names(program).items():
+    for index, names in given_names(_control(program)).items():
         program.blocks[index].written |= names
     return program
 
@@ -200,10 +194,9 @@ def operators_fit(program: Program) -> None:
 
 def written_before_read(program: Program) -> None:
     """No name is read before its block, or one around it, has written it: followed in the order of a run."""
-    ready = given_names(program)  # block → what is there
+    ready = given_names(_control(program))  # block → what is there
     for block in program.blocks:
-        there = (v.name for v in block.vars.values() if v.is_data or v.persistable)
-        ready.setdefault(block.idx, set()).update(there)
+        ready[block.idx].update(v.name for v in block.vars.values() if v.is_data or v.persistable)
 
     def known(block: Block | None, name: str) -> bool:
         while block is not None and name not in ready[block.idx]:

@@ -121,13 +121,12 @@ def shape_of(value: Any) -> Any:
 
 
 def _argument(p: Primitive, name: str, slots: Values, attrs: Attrs) -> Any:
-    if name in p.inputs or name in p.outputs:
-        if name not in slots:
-            return attrs.get(name)
-        as_list = name == p.list_input or (p.list_output and name in p.outputs)
+    of = name.removesuffix("_grad")
+    if name in p.inputs and name not in slots:
+        return attrs.get(name)
+    if name in p.inputs or of in p.outputs:
+        as_list = name == p.list_input or (p.list_output and of in p.outputs)
         return slots[name] if as_list else slots[name][0]
-    if name.endswith("_grad") and name[:-5] in p.outputs:
-        return slots[name] if p.list_output else slots[name][0]
     if name in p.attrs:
         if f"{name}_like" in slots:
             return like_value(name, _shapes_of(slots[f"{name}_like"]))
