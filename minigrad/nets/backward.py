@@ -366,9 +366,8 @@ def build_grad_op(op: Operator) -> Operator:
 def rnn_grad_op(op: RnnOp, no_grad: set[str]) -> RnnGradOp:
     """The grad op of an RnnOp: `Backward` of its step net, with seeds for what leaves a step."""
     blocked = no_grad | {name for name, outer in op.sequences.items() if outer in no_grad}
-    leave = dict.fromkeys(
-        [*op.stacked, *(now for _, now in op.memories)]
-    )  # outputs, ends of memories
+    # outputs, ends of memories
+    leave = dict.fromkeys([*op.stacked, *(now for _, now in op.memories)])
     seeded = [name for name in leave if name not in blocked]
     stepnet, seeds = differentiate(op.stepnet, blocked, grads(seeded))
     assert isinstance(stepnet, NetOp)

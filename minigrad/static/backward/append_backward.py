@@ -1,6 +1,6 @@
 """append_backward and gradients: write the gradient program behind the forward program.
 
-    check_loss → no_grad_names → what is wanted → the passes (`passes`)
+    check_loss → what is cut → what is wanted → the passes (`passes`)
 
 ``trace=[]`` collects the list of operators after every pass.  An error leaves the program as it was.
 """
@@ -17,7 +17,7 @@ from ...ops.shape import fits
 from ...primitives.arguments import as_list
 from ..program.block import Block
 from ..program.operator import Operator, Ops, names_of, op_info
-from ..program.program import BackwardCall, Program, Pruned
+from ..program.program import BackwardCall, Pruned
 from ..program.variable import Variable
 from . import passes
 from .grad_ops import default_grad_op, grad_ops_of, without_unread
@@ -53,11 +53,13 @@ def append_backward(
     program = block.program
     callbacks = as_list(callbacks or [])
     with program.transaction(), gc_paused():
-        parameters = _parameters(program, parameter_list)
-        asked = [*parameters]
         if parameter_list is None:  # what the user set to False asks for a gradient, as data may
+            parameters = program.parameters()
             visible = chain.from_iterable(b.vars.values() for b in block.lookup())
-            asked += [v for v in visible if v._stop is False]
+            asked = parameters + [v for v in visible if v._stop is False]
+        else:
+            names = names_of(program, parameter_list, "parameter_list", root=True)
+            asked = parameters = [program.global_block().vars[name] for name in names]
         job = _appended(block, [(loss, None)], asked, no_grad_set, trace, callbacks)
         pairs = [(v, job.gradient(v)) for v in parameters]
         return [(v, g) for v, g in pairs if g is not None]
@@ -118,7 +120,9 @@ def _appended(
     callbacks: Sequence[Callback] = (),
 ) -> "BackwardJob":
     """The backward part from targets, each with its seed, to what is asked for, appended to the block."""
-    no_grad = no_grad_names(block, no_grad_set)
+    # what the user marked, and what the call names
+    cut = {n for b in block.program.blocks for n, v in b.vars.items() if v._stop is True}
+    no_grad = cut.union(names_of(block.program, no_grad_set, "no_grad_set"))
     wanted = {v.name for v in asked} - no_grad
     names = free_names(block.program.blocks)
     job = BackwardJob(block, wanted, no_grad, names, trace, callbacks)
@@ -174,19 +178,6 @@ def check_loss(loss: Any) -> Block:
         what = f"no operator of this program computes the loss {loss.name!r}; it is {kind}"
         raise wrong(what, "the Variable that an operator made, such as x.sum()")
     return block
-
-
-def no_grad_names(block: Block, no_grad_set: Iterable[Any] | None) -> set[str]:
-    """The names whose gradient counts as zero: marked ``stop_gradient`` by the user, or in ``no_grad_set``."""
-    cut = {n for b in block.program.blocks for n, v in b.vars.items() if v._stop is True}
-    return cut.union(names_of(block.program, no_grad_set, "no_grad_set"))
-
-
-def _parameters(program: Program, parameter_list: Iterable[Any] | None) -> list[Variable]:
-    if parameter_list is None:
-        return program.parameters()
-    names = names_of(program, parameter_list, "parameter_list", root=True)
-    return [program.global_block().vars[name] for name in names]
 
 
 @dataclass(eq=False)

@@ -20,9 +20,9 @@ from ...primitives.registry import REGISTRY, Primitive
 from ..program.block import Block
 from ..program.control_flow import append_control, captured
 from ..program.infer import variables_of
-from ..program.operator import BRANCHES, CONTROL, Operator, backward_op, op_info
+from ..program.operator import BRANCHES, CONTROL, Operator, backward_op, op_info, rows
 from ..program.transform import copy_into, needed_ops
-from ..program.variable import Variable, plain_variable
+from ..program.variable import Variable
 from ..run.kernels import run_op
 from .op_path import Flow, dependence, find_op_path, over_all_steps
 from .passes import append_to_block, outputs_of, read_instead
@@ -154,32 +154,28 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
     starts = op.inputs["x"]
     outs = op.outputs["out"]
     params = op.inputs["params"]
-    seqs = op.inputs.get("seq", [])
-    steps = op.attrs.get("steps", [])
-    step_out = op.attrs.get("step_out", [])
-    stacked = op.outputs.get("stacked", [])
-    read = {p for p in params if p in inputs}
-    read.update(s for s, q in zip(steps, seqs, strict=True) if q in inputs)
-    rows = [*zip(carried, op.attrs["next"], starts, outs, strict=True)]
-    wanted = read | {c for c, _, start, _ in rows if start in inputs}
+    read = set(params) & inputs
+    read.update(element for element, seq in rows(op, "steps", "seq") if seq in inputs)
+    handed_on = rows(op, "carried", "next", "x", "out")
+    wanted = read | {c for c, _, start, _ in handed_on if start in inputs}
     # the carried values that hand gradients on: what is asked depends on them, they on something wanted
     behind = dependence(body, [*carried, *read], job.no_grad)
     after = over_all_steps(op, behind)
     reaching = read | {c for c in carried if not after[c].isdisjoint(wanted)}
-    asked = {c for c, _, _, out in rows if out in have}
+    asked = {c for c, _, _, out in handed_on if out in have}
     step_seeds: dict[str, str] = {}
-    for name, result in zip(step_out, stacked, strict=True):
+    for name, result in rows(op, "step_out", "stacked"):
         sources = behind.get(name, set())
         if result in have and not reaching.isdisjoint(sources):
             step_seeds[result] = name
             asked |= sources
     needed = set[str]().union(*(after.get(n, ()) for n in asked))
     flows = needed.intersection(reaching, carried)
-    seeds = {out: name for c, name, _, out in rows if c in flows} | step_seeds
+    seeds = {out: name for c, name, _, out in handed_on if c in flows} | step_seeds
     grad_block, given, local = _grad_block(job, body, seeds, flows | read)
     reads = {"x": [*starts], "params": [*params], "scopes": [*op.outputs["scopes"]]}
     reads["out_grad"] = _those(g, outs, given)
-    x_grad = [g[start] if c in flows and start in inputs else EMPTY for c, _, start, _ in rows]
+    x_grad = [g[v] if c in flows and v in inputs else EMPTY for c, _, v, _ in handed_on]
     writes = {"x_grad": x_grad, "params_grad": _those(g, params, inputs)}
     attrs = {
         "sub_block": grad_block.idx,
@@ -188,10 +184,11 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
         "params_local": _those(local, params, inputs),
     }
     if op.type == "recurrent":
+        seqs, stacked = op.inputs["seq"], op.outputs["stacked"]
         reads = {"seq": [*seqs], "stacked_grad": _those(g, stacked, given), **reads}
         writes = {"seq_grad": _those(g, seqs, inputs), **writes}
         attrs["step_out_grad"] = [given.get(result, EMPTY) for result in stacked]
-        attrs["steps_grad"] = _those(local, steps, read)
+        attrs["steps_grad"] = _those(local, op.attrs["steps"], read)
     return Operator(f"{op.type}_grad", reads, writes, attrs, "backward", op)
 
 
@@ -205,8 +202,7 @@ def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
     attrs: Attrs = {}
     for prefix, block_attr in BRANCHES.items():
         block = job.block.program.blocks[op.attrs[block_attr]]
-        pairs = zip(outs, op.attrs[f"{prefix}_out"], strict=True)
-        seeds = {out: name for out, name in pairs if out in have}
+        seeds = {out: name for out, name in rows(op, "out", f"{prefix}_out") if out in have}
         grad_block, given, local = _grad_block(job, block, seeds, set(params) & inputs)
         attrs[block_attr] = grad_block.idx
         attrs[f"{prefix}_seeds"] = [given.get(out, EMPTY) for out in outs]
@@ -237,11 +233,7 @@ def _grad_block(
         starts.append((cut or name, seed_op))
     inner.build(starts)
     given = {result: op.outputs["out"][0] for result, (_, op) in zip(seeds, starts, strict=True)}
-    for result, name in given.items():
-        like = body.var(seeds[result])
-        grad_block.vars[name] = plain_variable(grad_block, name, like.shape, like.dtype, False)
-    grad_block.written.update(given.values())
-    written = grad_block.written.union(outputs_of(inner.ops))
+    written = outputs_of(inner.ops)
     for name in sorted(wanted):
         if local[name] not in written:
             inner.ops.append(backward_op("fill_zeros_like", name, local[name]))
@@ -298,7 +290,7 @@ def without_unread(
 
     def stays(op: Operator, used: bool) -> bool:
         own = op.copy_of is None and op.forward_op is not None  # no sum, and no zeros
-        return used or own or bool(op.sub_blocks)
+        return used or own or op.type == "given" or bool(op.sub_blocks)
 
     needed = needed_ops(ops, [grads[n] for n in wanted], stays)
     kept = outputs_of(needed)
@@ -317,8 +309,7 @@ def cond_written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[s
         branch, attrs[f"{prefix}_out"] = _branch(block, op, prefix, attr)
         branches.append(branch)
         attrs[attr] = branch.idx
-    pairs = zip(op.outputs["params_grad"], op.inputs["params"], strict=True)
-    like = {name: block.var(param) for name, param in pairs if name != EMPTY}
+    like = {name: block.var(param) for name, param in rows(op, "params_grad", "params")}
     inputs = {"pred": list(op.inputs["pred"]), "params": captured(branches)}
     with block.program.role_guard("backward"):
         types = [(v.shape, v.dtype) for v in like.values()]
@@ -338,32 +329,25 @@ def _branch(block: Block, op: Operator, prefix: str, attr: str) -> tuple[Block, 
     branch = program.create_block(block.idx)
     operators: dict[int, Operator] = {}
     blocks: dict[int, int] = {}  # old index → new index
-    _copy_nest(branch, program.blocks[grad.forward_block], operators, blocks, {})
-    for local, gradient in zip(op.attrs[f"{prefix}_seeds"], op.inputs["out_grad"], strict=True):
-        if local != EMPTY:
-            branch.ops.append(backward_op("assign", gradient, names[local]).at(op))
-    _copy_nest(branch, grad, operators, blocks, names)
+
+    def copy_nest(target: Block, source: Block, names: Mapping[str, str]) -> None:
+        """Copies of all that a block holds, the blocks inside included."""
+        start = len(target.ops)
+        blocks[source.idx] = target.idx
+        copy_into(target, source, operators, names)
+        for op in target.ops[start:]:
+            for attr, index in op.sub_blocks.items():
+                inner = program.blocks[index]
+                parent = blocks.get(inner.parent, target.idx)
+                forward = blocks.get(inner.forward_block, inner.forward_block)
+                copy = program.create_block(parent, forward)
+                op.attrs[attr] = copy.idx
+                copy_nest(copy, inner, {n: m for n, m in names.items() if n not in inner.vars})
+
+    copy_nest(branch, program.blocks[grad.forward_block], {})
+    for local, gradient in rows(op, f"{prefix}_seeds", "out_grad"):
+        branch.ops.append(backward_op("assign", gradient, names[local]).at(op))
+    copy_nest(branch, grad, names)
     for copy in operators.values():
         copy.forward_op = operators.get(id(copy.forward_op), copy.forward_op)
     return branch, [names[n] for n in op.attrs[f"{prefix}_params"] if n != EMPTY]
-
-
-def _copy_nest(
-    target: Block,
-    source: Block,
-    operators: dict[int, Operator],
-    blocks: dict[int, int],
-    names: Mapping[str, str],
-) -> None:
-    """Copies of all that a block holds, the blocks inside included."""
-    program, start = target.program, len(target.ops)
-    blocks[source.idx] = target.idx
-    copy_into(target, source, operators, names)
-    for op in target.ops[start:]:
-        for attr, index in op.sub_blocks.items():
-            inner = program.blocks[index]
-            parent = blocks.get(inner.parent, target.idx)
-            forward = blocks.get(inner.forward_block, inner.forward_block)
-            op.attrs[attr] = program.create_block(parent, forward).idx
-            outer = {n: m for n, m in names.items() if n not in inner.vars}
-            _copy_nest(program.blocks[op.attrs[attr]], inner, operators, blocks, outer)

@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterable, Sequence
 from ...errors import ProgramError
 from ...primitives.arguments import Names
 from ..program.block import Block
-from ..program.operator import BRANCHES, Operator, Ops, find_info, has_blocks, op_info
+from ..program.operator import BRANCHES, Operator, Ops, find_info, has_blocks, op_info, rows
 from ..program.program import Pruned
 from ..program.transform import needed_ops
-from .passes import repair, written_inside
+from .passes import lost, written_inside
 
 Flow = tuple[list[str], Names]  #: the inputs that want a gradient, and their slots
 Path = list[tuple[int, Flow]]  #: operators, last first
@@ -50,7 +50,7 @@ def find_op_path(
             # a target: of what is read later it was said there
             for name in needed & behind[k].keys():
                 if not behind[k][name].isdisjoint(flow[0]):
-                    raise ProgramError(_written_before(None, name, ops[k]))
+                    raise _written_before(None, name, ops[k])
             sources = set[str]().union(*(behind[k].get(name, ()) for name in asked))
             flow = [name for name in flow[0] if name in sources], flow[1]
         if not asked or not flow[0]:
@@ -61,9 +61,9 @@ def find_op_path(
         for name in flow[0]:
             needed.add(name)
             if inside and inside.get(name, k + 1) <= k:
-                raise ProgramError(_written_before(ops[k], name, ops[inside[name]]))
+                raise _written_before(ops[k], name, ops[inside[name]])
             if name in closed:
-                raise ProgramError(_two_values(ops, name, k, closed[name], read[name]))
+                raise _two_values(ops, name, k, closed[name], read[name])
             if name in wanted:
                 read.setdefault(name, k)
     if left_out:
@@ -96,8 +96,7 @@ def _flows(
     Also, by the place of an operator that holds blocks, its `connections`.
     """
     reaching = set(floating(block, wanted - no_grad))
-    types = {op.type for op in ops}
-    slots_of_type = {t: (*flow_slots(t), has_blocks(t)) for t in types}
+    slots_of_type = {t: (*flow_slots(t), has_blocks(t)) for t in {op.type for op in ops}}
     own, find = block.vars, block.find_var
     flows: list[Flow] = []
     behind: dict[int, Behind] = {}
@@ -133,19 +132,17 @@ def _flows(
     return flows, behind
 
 
-def _two_values(ops: Ops, name: str, first: int, writer: int, last: int) -> str:
+def _two_values(ops: Ops, name: str, first: int, writer: int, last: int) -> ProgramError:
     what = f"{name!r} has two values on the way to the loss: #{first} {ops[first].type} reads one, #{writer} "
     other = f"#{last} {ops[last].type} reads" if last < len(ops) else "the target is"
     what += f"{ops[writer].type} overwrites it, {other} the other; its gradient would mix both."
-    return f"{what}\n  overwritten at {ops[writer].source_line}\n  repair: {repair(ops[writer])}"
+    return lost(what, None, ops[writer])
 
 
-def _written_before(reader: Operator | None, name: str, writer: Operator) -> str:
-    reads, where = "the target is", f"written at {writer.source_line}"
-    if reader is not None:
-        reads, where = f"{reader.type} reads", f"read at {reader.source_line}\n  {where}"
+def _written_before(reader: Operator | None, name: str, writer: Operator) -> ProgramError:
+    reads = "the target is" if reader is None else f"{reader.type} reads"
     what = f"{reads} {name!r}, which {writer.type} writes in a block: no gradient follows it there."
-    return f"{what}\n  {where}\n  repair: {repair(writer)}"
+    return lost(what, reader, writer, "written")
 
 
 def _why_not(op: Operator, inputs: list[str], used: bool, no_grad: set[str]) -> str:
@@ -195,7 +192,7 @@ def dependence(body: Block, sources: Iterable[str], no_grad: Collection[str]) ->
 
 def over_all_steps(op: Operator, behind: Behind, states: Iterable[str] = ()) -> Behind:
     """Carried value or state → what it depends on after any number of steps, itself included."""
-    handed_on = dict(zip(op.attrs["carried"], op.attrs["next"], strict=True))
+    handed_on = dict(rows(op, "carried", "next"))
     handed_on |= {state: state for state in states}
     after = {c: {c} | behind.get(n, set()) for c, n in handed_on.items()}
     for middle in after:  # every way over this value becomes a step
@@ -210,7 +207,7 @@ def _cond(block: Block, op: Operator, no_grad: Collection[str]) -> Behind:
     for prefix, attr in BRANCHES.items():
         branch = block.program.blocks[op.attrs[attr]]
         behind = dependence(branch, op.inputs["params"], no_grad)
-        for out, name in zip(op.outputs["out"], op.attrs[f"{prefix}_out"], strict=True):
+        for out, name in rows(op, "out", f"{prefix}_out"):
             sources[out] |= behind.get(name, set())
         for name in _states(branch, behind):
             sources[name] = sources.get(name, set()) | behind[name]
@@ -223,17 +220,15 @@ def _states(body: Block, behind: Behind) -> list[str]:
 
 
 def _loop(block: Block, op: Operator, no_grad: Collection[str]) -> Behind:
-    carried, steps = op.attrs["carried"], op.attrs.get("steps", [])
     outside = {p: p for p in op.inputs["params"]}
-    outside |= zip(carried, op.inputs["x"], strict=True)
-    outside |= zip(steps, op.inputs.get("seq", []), strict=True)
+    outside.update((*rows(op, "carried", "x"), *rows(op, "steps", "seq")))
     body = block.program.blocks[op.attrs["sub_block"]]
     behind = dependence(body, outside, no_grad)
     states = _states(body, behind)
     after = over_all_steps(op, behind, states)
-    sources = {out: after[c] for out, c in zip(op.outputs["out"], carried, strict=True)}
+    sources = {out: after[c] for out, c in rows(op, "out", "carried")}
     sources |= {name: after[name] for name in states}
-    for out, name in zip(op.outputs.get("stacked", []), op.attrs.get("step_out", []), strict=True):
+    for out, name in rows(op, "stacked", "step_out"):
         sources[out] = set[str]().union(*(after.get(n, {n}) for n in behind.get(name, ())))
     return {out: {outside.get(n, n) for n in names} for out, names in sources.items()}
 

@@ -94,15 +94,12 @@ def fill_missing_gradients(ops: list[Operator], grad_of: dict[str, str]) -> list
     unmade = set(grad_of)
     out: list[Operator] = []
     for op in ops:
-        for names in op.inputs.values():
-            for name in names:
-                if name in unmade:
-                    out.append(backward_op("fill_zeros_like", grad_of[name], name).at(op))
-                    unmade.remove(name)
+        for name in op.input_names:
+            if name in unmade:
+                out.append(backward_op("fill_zeros_like", grad_of[name], name).at(op))
+                unmade.remove(name)
         out.append(op)
-        for names in op.outputs.values():
-            for name in names:
-                unmade.discard(name)
+        unmade.difference_update(op.output_names)
     return out
 
 
@@ -139,21 +136,22 @@ def check_overwritten(block: Block, ops: Ops) -> None:
             later = k >= 0 and block.idx and block.var(name).persistable  # by the next step
             if later or k > at or (k == at and name in source.input_names):
                 writer = block.ops[k]
-                raise ProgramError(
-                    f"{op.type} needs the value that {name!r} had at #{at} {source.type}, but #{k} "
-                    f"{writer.type} overwrites it.\n  read at {source.source_line}\n"
-                    f"  overwritten at {writer.source_line}\n  repair: {repair(writer)}"
-                )
+                what = f"{op.type} needs the value that {name!r} had at #{at} {source.type}"
+                raise lost(f"{what}, but #{k} {writer.type} overwrites it.", source, writer)
 
 
-def repair(writer: Operator) -> str:
-    """What to do about an operator that overwrites a value that gradients need."""
+def lost(
+    what: str, reader: Operator | None, writer: Operator, how: str = "overwritten"
+) -> ProgramError:
+    """What to raise where an operator overwrites a value that gradients need."""
+    repair = f"give the result of {writer.type} a name of its own"
     if writer.role == "optimize":
-        how = "pairs = static.append_backward(loss), then optimizer.apply_gradients(pairs)"
-        return f"append all backward parts before the first update: {how}"
-    if writer.sub_blocks:
-        return "carry the value as a loop variable, or return it from the branch"
-    return f"give the result of {writer.type} a name of its own"
+        pairs = "pairs = static.append_backward(loss), then optimizer.apply_gradients(pairs)"
+        repair = f"append all backward parts before the first update: {pairs}"
+    elif writer.sub_blocks:
+        repair = "carry the value as a loop variable, or return it from the branch"
+    read = "" if reader is None else f"\n  read at {reader.source_line}"
+    return ProgramError(f"{what}{read}\n  {how} at {writer.source_line}\n  repair: {repair}")
 
 
 def _overwritten(block: Block) -> dict[str, int]:
@@ -201,14 +199,14 @@ def append_to_block(
     variables, written = block.vars, block.written
     dtypes = {v.dtype for b in block.lookup() for v in b.vars.values() if v.dtype.kind == "f"}
     for op in with_casts(block, ops, grad_of) if len(dtypes) > 1 else ops:
+        for names in op.outputs.values():
+            written.update(names)
+            for name in names:
+                if name not in variables and name != EMPTY:
+                    base = grad_of[name] if name in grad_of else grad_of[whole(name)]
+                    like = variables[base] if base in variables else block.var(base)
+                    variables[name] = plain_variable(block, name, like.shape, like.dtype, False)
         if op.type != "given":  # what a grad block is handed stands there already
-            for names in op.outputs.values():
-                written.update(names)
-                for name in names:
-                    if name not in variables and name != EMPTY:
-                        base = grad_of[name] if name in grad_of else grad_of[whole(name)]
-                        like = variables[base] if base in variables else block.var(base)
-                        variables[name] = plain_variable(block, name, like.shape, like.dtype, False)
             append(op)
         for name in op.output_names if clips else ():
             if limits := clips.get(grad_of.get(name, "")):

@@ -35,9 +35,8 @@ class OpInfo:
     forward: Any = None
     is_grad: bool = False
     lists: frozenset[str] = frozenset()  # slots of a primitive that hold any number of names
-    rows: tuple[
-        Names, ...
-    ] = ()  # slots and attrs of one length: an entry for each value that is handed in or out
+    #: slots and attrs of one length: an entry for each value that is handed in or out
+    rows: tuple[Names, ...] = ()
 
 
 ROLES = ("forward", "loss", "backward", "optimize")  #: what an operator is there for
@@ -150,10 +149,8 @@ def check_slots(info: OpInfo, op: Operator) -> None:
 
 
 BLOCK_ATTRS = ("sub_block", "else_block", "cond_block")
-BRANCHES = {
-    "true": "sub_block",
-    "false": "else_block",
-}  #: of a cond: how names of attrs begin → its block
+#: of a cond: how names of attrs begin → its block
+BRANCHES = {"true": "sub_block", "false": "else_block"}
 
 
 class Operator:

@@ -157,8 +157,7 @@ def refused(
     flat = [v for listed in values.values() for v in listed]
     called = f"{place}{op.type}"
     found = op_error(called, slots, flat, op.attrs, error, line=line)
-    if found is error:
-        return ProgramError(
-            told(f"{called} failed: {str(error) or type(error).__name__}", "", line)
-        )
-    return ProgramError(str(found))
+    if found is not error:
+        return ProgramError(str(found))
+    reason = str(error) or type(error).__name__
+    return ProgramError(told(f"{called} failed: {reason}", "", line))

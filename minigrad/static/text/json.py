@@ -116,24 +116,15 @@ _SCHEMA: Any = {
 
 def _check(value: Any, schema: Any, where: str) -> None:
     """Errors: `ValueError` unless a value is as the schema says: it is closed."""
-    inside: Any = ()
+    is_open = isinstance(schema, list) or (isinstance(schema, dict) and str in schema)
     if isinstance(schema, dict):
-        is_open = str in schema
         good = type(value) is dict and (is_open or value.keys() == schema.keys())
         wanted = "an object" if is_open else f"an object with the keys {sorted(schema)}"
-        if good:
-            inside = [
-                (v, schema[str if is_open else k], f"{where}, {k!r}") for k, v in value.items()
-            ]
-        elif type(value) is dict:
+        if type(value) is dict and not good:
             value = ", ".join(sorted(value)[:20])
     elif isinstance(schema, list | tuple):
-        is_open = isinstance(schema, list)
         good = type(value) is list and (is_open or len(value) == len(schema))
         wanted = "a list" if is_open else f"a list of {len(schema)}"
-        if good:
-            of_each = schema * len(value) if is_open else schema
-            inside = [(v, s, where) for v, s in zip(value, of_each, strict=True)]
     elif isinstance(schema, set | frozenset):
         good = type(value) in map(type, schema) and value in schema
         wanted = " or ".join(sorted(map(repr, schema)))
@@ -145,8 +136,12 @@ def _check(value: Any, schema: Any, where: str) -> None:
     if not good:
         shown = describe(value) if isinstance(value, list) else f"{value!r:.200}"
         raise ValueError(f"{where} must be {wanted}, not {shown}")
-    for each in inside:
-        _check(*each)
+    if isinstance(schema, dict):
+        for key, inner in value.items():
+            _check(inner, schema[str if is_open else key], f"{where}, {key!r}")
+    elif isinstance(schema, list | tuple):
+        for k, inner in enumerate(value):
+            _check(inner, schema[0 if is_open else k], where)
 
 
 def from_json(text: str, limit: int = LIMIT) -> Program:

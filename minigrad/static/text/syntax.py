@@ -136,9 +136,8 @@ def format_op(op: Operator) -> str:
 
 def _slots(given: Slots, order: Names) -> list[str]:
     out = []
-    in_order = True
-    for k, (slot, names) in enumerate(given.items()):
-        in_order = in_order and k < len(order) and order[k] == slot
+    for k, (slot, names) in enumerate(given.items(), 1):
+        in_order = (*given,)[:k] == order[:k]
         text = names[0] if len(names) == 1 else f"[{', '.join(names)}]"
         out.append(text if in_order else f"{slot}={text}")
     return out
@@ -188,7 +187,11 @@ def parse(text: str, limit: int = LIMIT) -> Program:
                     calls.append((block, len(block.ops), _names(f"[{cut}]")))
             elif head := _HEAD.match(line):
                 role = "forward"
-                _new_block(program, head)
+                index, parent, forward = (int(number or -1) for number in head.groups())
+                place = len(program.blocks)
+                if index != place:
+                    raise ValueError(f"block {index} stands where block {place} is expected")
+                program.blocks.append(Block(program, index, parent, forward))
             elif line.startswith("# made by: "):
                 program.history.append(line.removeprefix("# made by: "))
             elif match := _PRUNED.match(line):
@@ -223,13 +226,6 @@ def _known(word: str, words: Names, what: str) -> str:
     if word not in words:
         raise ValueError(f"unknown {what} {word!r}{did_you_mean(word, words)}")
     return word
-
-
-def _new_block(program: Program, head: re.Match[str]) -> None:
-    index, parent, forward = (int(number or -1) for number in head.groups())
-    if index != len(program.blocks):
-        raise ValueError(f"block {index} stands where block {len(program.blocks)} is expected")
-    program.blocks.append(Block(program, index, parent, forward))
 
 
 def _declare(block: Block, line: re.Match[str], limit: int) -> None:
