@@ -291,12 +291,13 @@ class RnnGradOp(Operator):
         for slot in ("out", "last"):
             self.inputs[slot + "_grad"] = grads(rnn.outputs[slot])
         written = stepnet.output_names
-        given = {**rnn.sequences, **{name: name for name in rnn.inputs["shared"]}}
-        made = {n: v + GRAD if n + GRAD in written else EMPTY for n, v in given.items()}
+        shared = grads(rnn.inputs["shared"])
         self.outputs = {
-            "x_grad": [made[n] for n in rnn.sequences],
-            "start_grad": [v + GRAD for v in rnn.inputs["start"]],
-            "shared_grad": [made[n] for n in rnn.inputs["shared"]],
+            "x_grad": [
+                v + GRAD if n + GRAD in written else EMPTY for n, v in rnn.sequences.items()
+            ],
+            "start_grad": grads(rnn.inputs["start"]),
+            "shared_grad": [g if g in written else EMPTY for g in shared],
         }
 
     def run(self, scope: Any) -> None:

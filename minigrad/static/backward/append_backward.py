@@ -24,6 +24,8 @@ from .grad_ops import default_grad_op, grad_ops_of, without_unread
 from .op_path import Path, find_op_path
 from .passes import Callback
 
+Seeds = list[tuple[str, Operator]]  #: a target, and what makes its gradient
+
 
 def append_backward(
     loss: Variable,
@@ -120,9 +122,7 @@ def _appended(
     callbacks: Sequence[Callback] = (),
 ) -> "BackwardJob":
     """The backward part from targets, each with its seed, to what is asked for, appended to the block."""
-    # what the user marked, and what the call names
-    cut = {n for b in block.program.blocks for n, v in b.vars.items() if v._stop is True}
-    no_grad = cut.union(names_of(block.program, no_grad_set, "no_grad_set"))
+    no_grad = block.program.marked().union(names_of(block.program, no_grad_set, "no_grad_set"))
     wanted = {v.name for v in asked} - no_grad
     names = free_names(block.program.blocks)
     job = BackwardJob(block, wanted, no_grad, names, trace, callbacks)
@@ -205,7 +205,7 @@ class BackwardJob:
         """The gradient of a variable that was asked for; None where none arrives."""
         return self.block.vars.get(self.names[v.name]) if v.name in self.reached else None
 
-    def build(self, seeds: list[tuple[str, Operator]]) -> None:
+    def build(self, seeds: Seeds) -> None:
         """Run the passes up to, but not including, appending."""
         block, forward = self.block, self.forward or self.block
         # a target that is cut hands nothing on; if all are cut, the seeds say what was asked
@@ -240,16 +240,14 @@ class BackwardJob:
         if self.trace is not None:
             self.trace.append((name, [op.copy() for op in self.ops]))
 
-    def raw_grad_ops(
-        self, forward: Ops, path: Path, seeds: list[tuple[str, Operator]]
-    ) -> list[Operator]:
+    def raw_grad_ops(self, forward: Ops, path: Path, seeds: Seeds) -> list[Operator]:
         """Seeds first, then the grad ops of the path in reverse; gradients may be written several times."""
         grad_ops = [op for _, op in seeds]
         have = {name for name, _ in seeds}
         used = set[str]()  # names whose gradient so far was that of a value written later
         block, grads = self.block, self.names
         plain = {t: _plain_primitive(t) for t in {forward[k].type for k, _ in path}}
-        self.gaps = not all(p is not None and not p.several for p in plain.values())
+        self.gaps = any(p is None or p.several for p in plain.values())
         for k, flow in path:
             op = forward[k]
             if not self.gaps:

@@ -151,7 +151,6 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
     g = job.names
     body = job.block.program.blocks[op.attrs["sub_block"]]
     carried = op.attrs["carried"]
-    starts = op.inputs["x"]
     outs = op.outputs["out"]
     params = op.inputs["params"]
     read = set(params) & inputs
@@ -173,7 +172,7 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
     flows = needed.intersection(reaching, carried)
     seeds = {out: name for c, name, _, out in handed_on if c in flows} | step_seeds
     grad_block, given, local = _grad_block(job, body, seeds, flows | read)
-    reads = {"x": [*starts], "params": [*params], "scopes": [*op.outputs["scopes"]]}
+    reads = {"x": [*op.inputs["x"]], "params": [*params], "scopes": [*op.outputs["scopes"]]}
     reads["out_grad"] = _those(g, outs, given)
     x_grad = [g[v] if c in flows and v in inputs else EMPTY for c, _, v, _ in handed_on]
     writes = {"x_grad": x_grad, "params_grad": _those(g, params, inputs)}
@@ -226,13 +225,13 @@ def _grad_block(
     used = {n for op in body.ops for n in (*op.input_names, *op.output_names)}
     local = GradNames(used | set(body.vars))
     inner = replace(job, block=grad_block, forward=body, wanted=wanted, names=local, trace=None)
-    starts: list[tuple[str, Operator]] = []
-    for name in seeds.values():
+    starts = {}
+    for result, name in seeds.items():
         cut = part(local[name], "cut") if name in job.no_grad else ""  # nobody reads this
         seed_op = Operator("given", {}, {"out": [cut or local[name]]}, {}, "backward")
-        starts.append((cut or name, seed_op))
-    inner.build(starts)
-    given = {result: op.outputs["out"][0] for result, (_, op) in zip(seeds, starts, strict=True)}
+        starts[result] = cut or name, seed_op
+    inner.build([*starts.values()])
+    given = {result: op.outputs["out"][0] for result, (_, op) in starts.items()}
     written = outputs_of(inner.ops)
     for name in sorted(wanted):
         if local[name] not in written:

@@ -20,7 +20,7 @@ from ..program.variable import plain_variable
 from ..run.interpreter import outer_reads
 
 #: where a gradient is written: the operator, one of its lists of names, the place in it
-Writer = tuple[Operator, list[str], int]
+Writer = tuple[Any, list[str], int]
 
 
 def add_up_repeated_gradients(ops: list[Operator], block_idx: int) -> list[Operator]:
@@ -62,7 +62,7 @@ def add_up_repeated_gradients(ops: list[Operator], block_idx: int) -> list[Opera
 
 
 def rename_writers(
-    gradient: str, sites: Sequence[tuple[Any, list[str], int]], label: str = "", first: int = 0
+    gradient: str, sites: list[Writer], label: str = "", first: int = 0
 ) -> list[str]:
     """Each writer of a gradient makes a part of it: returns the names of the parts, counted from ``first``."""
     parts = [part(gradient, f"{label}{first + k}") for k in range(len(sites))]

@@ -181,6 +181,10 @@ class Program:
         """Every variable of every block."""
         return (v for b in self.blocks for v in b.vars.values())
 
+    def marked(self) -> set[str]:
+        """The names of the variables at which the user said that gradients end."""
+        return {v.name for v in self.all_variables() if v._stop is True}
+
     def parameters(self) -> list[Variable]:
         """The trainable variables, in the order of creation."""
         return [v for v in self.blocks[0].vars.values() if v.trainable]

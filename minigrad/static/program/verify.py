@@ -59,7 +59,7 @@ def blocks_have_one_holder(program: Program) -> None:
     holder: dict[int, Operator] = {}
     for place in _control(program):
         block, _, op = place
-        needs = {a for a in BLOCK_ATTRS if a in CONTROL[op.type].attrs}
+        needs = set(BLOCK_ATTRS).intersection(CONTROL[op.type].attrs)
         if needs != op.sub_blocks.keys():
             fail(*place, f"it holds {sorted(op.sub_blocks)}, not {sorted(needs)}")
         for attr, index in op.sub_blocks.items():

@@ -117,13 +117,12 @@ def _copies(values: ByName) -> ByName:
 def _fetched(name: str, scope: Scope) -> Any:
     """The value of a fetched name; inside loops one value per step, innermost list first."""
     value = scope.find(name)
-    if value is not None:
-        return np.array(value) if isinstance(value, np.ndarray | np.generic) else value
-    values = _in_steps(name, scope)
-    if values is None:
+    if value is None:
+        value = _in_steps(name, scope)
+    if value is None:
         what = f"{name!r} has no value in this run: no operator that ran writes it"
         raise wrong(what, "fetch what the loop or the cond returns")
-    return values
+    return np.array(value) if isinstance(value, np.ndarray | np.generic) else value
 
 
 def _in_steps(name: str, scope: Scope) -> Any:
@@ -198,13 +197,14 @@ def fed_shapes(program: Program, feed: Any) -> dict[str, Shape]:
 
 def check_all_fed(program: Program, fed: Container[str], fetch: list[str]) -> None:
     """Whatever operators of any block read, or the caller fetches, is fed.  Errors: `ProgramError`."""
-    unfed = [var for name, var in data_of(program).items() if name not in fed]
-    if unfed:
-        read = {n for block in program.blocks for op in block.ops for n in op.input_names}
-        for var in unfed:
-            if var.name in read or var.name in fetch:
-                advice = f"feed {{{var.name!r}: …}} with shape {list(var.shape)}"
-                raise wrong(f"the program reads {var.name!r}, but it was not fed", advice)
+    for name, var in data_of(program).items():
+        if name not in fed and (name in fetch or _is_read(program, name)):
+            advice = f"feed {{{name!r}: …}} with shape {list(var.shape)}"
+            raise wrong(f"the program reads {name!r}, but it was not fed", advice)
+
+
+def _is_read(program: Program, name: str) -> bool:
+    return any(name in op.input_names for block in program.blocks for op in block.ops)
 
 
 def not_set(name: str) -> MinigradError:

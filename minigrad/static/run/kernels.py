@@ -1,6 +1,6 @@
 """Kernels and gradient rules called by slots: values go in by the slots of an operator, and come out in their order."""
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,8 +28,8 @@ def run_kernel(p: Primitive, slots: Values, attrs: Attrs) -> list[Any]:
 
 def arguments(
     p: Primitive,
-    slots: Mapping[str, Sequence[Any]],
-    attrs: Mapping[str, Any],
+    slots: Values,
+    attrs: Attrs,
     shape: Callable[[Any], Any] = np.shape,
 ) -> tuple[Args, Attrs]:
     """What a kernel is called with: values and numbers for its inputs, and its attrs.
@@ -147,7 +147,7 @@ def _shapes_of(values: list[Any]) -> list[Any]:
 
 def refused(
     op: "Operator",
-    values: Mapping[str, Sequence[Any]],
+    values: Values,
     error: Exception,
     place: str = "",
     line: str | None = None,

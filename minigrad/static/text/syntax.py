@@ -87,8 +87,7 @@ def _cut(block: Block, call: BackwardCall | None) -> str:
     """The names of a ``no_grad_set``: variables marked ``stop`` say so themselves."""
     if call is None:
         return ""
-    marked = {v.name for v in block.program.all_variables() if v.cuts}
-    names = sorted(call.no_grad - marked)
+    names = sorted(call.no_grad - block.program.marked())
     return f" without {', '.join(names)}" if names else ""
 
 
@@ -343,21 +342,20 @@ def _backward_calls(
     program: Program, calls: list[tuple[Block, int, list[str]]]
 ) -> list[BackwardCall]:
     """What calls of append_backward asked: each begins with its seeds and ends where the next one begins."""
-    marked = {v.name for v in program.all_variables() if v.cuts}
+    marked = program.marked()
     noted: list[BackwardCall] = []
     ends: dict[int, int] = {}
     for block, begin, cut in reversed(calls):
         gradients: dict[str, str] = {}
-        targets: list[str] = []
+        targets: dict[str, None] = {}  # a clipped seed is written twice
         for op in block.ops[begin : ends.get(block.idx)]:
             for name in op.output_names if op.role in ("loss", "backward") else ():
                 variable = variable_of(name)
                 if variable is not None:
                     gradients[variable] = name
                 if op.role == "loss":
-                    targets.append(variable_of(whole(name)) or name)
+                    targets[variable_of(whole(name)) or name] = None
         ends[block.idx] = begin
         if gradients:
-            unique = list(dict.fromkeys(targets))  # a clipped seed is written twice
-            noted.append(BackwardCall(block.idx, unique, marked | set(cut), gradients))
+            noted.append(BackwardCall(block.idx, [*targets], marked | set(cut), gradients))
     return noted[::-1]
