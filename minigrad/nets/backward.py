@@ -285,24 +285,23 @@ class RnnGradOp(Operator):
     def __init__(self, rnn: RnnOp, stepnet: NetOp, seeds: Mapping[str, str]) -> None:
         self._begin("rnn_grad")
         self.at(rnn)
-        self.rnn, self.stepnet, self.seeds = rnn, stepnet, dict(seeds)
+        self.stepnet, self.seeds = stepnet, dict(seeds)
         self.forward_op, self.memories = rnn, rnn.memories
         self.inputs = {**rnn.inputs, "scopes": rnn.outputs["scopes"]}
         for slot in ("out", "last"):
-            self.inputs[slot + "_grad"] = grads(rnn.outputs[slot])
+            self.inputs[f"{slot}_grad"] = grads(rnn.outputs[slot])
         written = stepnet.output_names
-        shared = grads(rnn.inputs["shared"])
         self.outputs = {
             "x_grad": [
                 v + GRAD if n + GRAD in written else EMPTY for n, v in rnn.sequences.items()
             ],
             "start_grad": grads(rnn.inputs["start"]),
-            "shared_grad": [g if g in written else EMPTY for g in shared],
+            "shared_grad": [g if g in written else EMPTY for g in grads(rnn.inputs["shared"])],
         }
 
     def run(self, scope: Any) -> None:
         """Walk the steps backwards."""
-        rnn = self.rnn
+        rnn: Any = self.forward_op
         values = {s: [read(scope, n, self) for n in listed] for s, listed in self.inputs.items()}
         (steps,) = values["scopes"]
         from_outside = dict(zip(rnn.stacked, values["out_grad"], strict=True))

@@ -371,7 +371,7 @@ STATIC = [
             "if len(sites) == 1: return",
             "if True:\n            return",
         ),
-        ("every temporary has the same name", "{label}{first + k}", "{label}"),
+        ("every temporary has the same name", "{label}{k}", "{label}"),
         ("the sum stands behind its readers", "if name in writers: close(name)", "pass"),
         (
             "a missing gradient is not filled with zeros",

@@ -124,8 +124,7 @@ def _appended(
     """The backward part from targets, each with its seed, to what is asked for, appended to the block."""
     no_grad = block.program.marked().union(names_of(block.program, no_grad_set, "no_grad_set"))
     wanted = {v.name for v in asked} - no_grad
-    names = free_names(block.program.blocks)
-    job = BackwardJob(block, wanted, no_grad, names, trace, callbacks)
+    job = BackwardJob(block, wanted, no_grad, free_names(block.program.blocks), trace, callbacks)
     job.build([(target.name, _seed_op(job, target, seed)) for target, seed in starts])
     job.append()
     return job
@@ -192,8 +191,8 @@ class BackwardJob:
     wanted: set[str]
     no_grad: set[str]
     names: GradNames
-    trace: list[Any] | None = None
-    callbacks: Sequence[Callback] = ()
+    trace: list[Any] | None
+    callbacks: Sequence[Callback]
     forward: Block | None = None  # whose operators are differentiated, if not those of ``block``
     ops: list[Operator] = field(default_factory=list)
     reached: set[str] = field(default_factory=set)
@@ -219,8 +218,9 @@ class BackwardJob:
         self._show("raw")
         self.ops = passes.add_up_repeated_gradients(self.ops, block.idx)
         self._show("added up")
-        if self.gaps:
-            self.ops = passes.fill_missing_gradients(self.ops, self.names.sources())
+        self.ops = passes.fill_missing_gradients(
+            self.ops, self.names.sources() if self.gaps else {}
+        )
         self.ops = without_unread(block, self.ops, self.reached, self.names)
         self._show("zeros filled in")
         passes.check_overwritten(forward, self.ops)

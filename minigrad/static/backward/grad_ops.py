@@ -101,13 +101,12 @@ def default_grad_op(
     Without a block nothing is known of shapes: what may be stretched is read.
     """
     (wanted, chosen), slots, results = flow, op.inputs, op.outputs
-    own = {} if block is None else block.vars
     operands, read, given, made = plan_of(p, chosen, (*slots,))
     inputs: Slots = {}
     for s, if_stretched in operands:
         # its shape is read where its gradient may have to be summed to it
         if if_stretched and block is not None:
-            x, out = slots[s][0], results["out"][0]
+            x, out, own = slots[s][0], results["out"][0], block.vars
             shape = (own[x] if x in own else block.var(x)).shape
             full = (own[out] if out in own else block.var(out)).shape
             if shape == full and -1 not in shape:
@@ -223,7 +222,7 @@ def _grad_block(
     """
     grad_block = job.block.program.create_block(job.block.idx, forward_block=body.idx)
     used = {n for op in body.ops for n in (*op.input_names, *op.output_names)}
-    local = GradNames(used | set(body.vars))
+    local = GradNames(used.union(body.vars))
     inner = replace(job, block=grad_block, forward=body, wanted=wanted, names=local, trace=None)
     starts = {}
     for result, name in seeds.items():

@@ -4,6 +4,7 @@ For control flow this is read off its blocks: a loop hands nothing on to a start
 asked result does not depend on, a cond nothing to what only its other results are made of.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
 from ...errors import ProgramError
@@ -203,14 +204,14 @@ def over_all_steps(op: Operator, behind: Behind, states: Iterable[str] = ()) -> 
 
 
 def _cond(block: Block, op: Operator, no_grad: Collection[str]) -> Behind:
-    sources: Behind = {out: set() for out in op.outputs["out"]}
+    sources: Behind = defaultdict(set)
     for prefix, attr in BRANCHES.items():
         branch = block.program.blocks[op.attrs[attr]]
         behind = dependence(branch, op.inputs["params"], no_grad)
         for out, name in rows(op, "out", f"{prefix}_out"):
             sources[out] |= behind.get(name, set())
         for name in _states(branch, behind):
-            sources[name] = sources.get(name, set()) | behind[name]
+            sources[name] |= behind[name]
     return sources
 
 

@@ -65,10 +65,9 @@ def rename_writers(
     gradient: str, sites: list[Writer], label: str = "", first: int = 0
 ) -> list[str]:
     """Each writer of a gradient makes a part of it: returns the names of the parts, counted from ``first``."""
-    parts = [part(gradient, f"{label}{first + k}") for k in range(len(sites))]
-    for name, (_, names, j) in zip(parts, sites, strict=True):
-        names[j] = name
-    return parts
+    for k, (_, names, j) in enumerate(sites, first):
+        names[j] = part(gradient, f"{label}{k}")
+    return [names[j] for _, names, j in sites]
 
 
 def read_zeros(ops: list[Operator], start: int, name: str, gradient: str) -> None:
@@ -89,9 +88,11 @@ def fill_missing_gradients(ops: list[Operator], grad_of: dict[str, str]) -> list
     """A gradient that an operator reads and nobody makes is zero: ``fill_zeros_like`` right before the reader.
 
     An operator with one output is on the path because the gradient of that output is made: where
-    all are such, nobody has to ask here.
+    all are such, nothing has to be looked for, and ``grad_of`` is empty.
     """
     unmade = set(grad_of)
+    if not unmade:
+        return ops
     out: list[Operator] = []
     for op in ops:
         for name in op.input_names:
@@ -161,7 +162,7 @@ def _overwritten(block: Block) -> dict[str, int]:
     once = {n for n, v in block.vars.items() if not (v.is_data or v.persistable)}
     if block.idx:  # what a loop hands in is there before
         once.difference_update(outer_reads(block.ops))
-    repeated = written_twice(written).union(set(written) - once) - {EMPTY}
+    repeated = (written_twice(written) | set(written) - once) - {EMPTY}
     if not repeated:
         return {}
     last = {n: k for k, op in enumerate(block.ops) for n in op.output_names if n in repeated}

@@ -150,7 +150,7 @@ class Block:
 
     def _operator(self, primitive: Primitive, args: Args, attrs: Attrs) -> Operator:
         inputs: Slots = {}
-        numbers: dict[str, Any] = {}
+        numbers: Attrs = {}
         several = primitive.list_input
         for slot, arg in zip(primitive.slot_names(len(args)), args, strict=True):
             if arg.__class__ is Variable and arg.block is self:

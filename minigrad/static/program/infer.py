@@ -95,7 +95,7 @@ def _declare(block: Block, op: Operator, name: str, shape: Shape, dtype: DType, 
             "give the result a name of its own and return it from the branch or the body",
         )
     if var.dtype != dtype or not fits(var.shape, shape):
-        if var.persistable or var.is_data or name in var.block.written:
+        if var.kind != "var" or name in var.block.written:
             what = f"{op.type} writes {dtype}{list(shape)} to {name!r}, which is {var.dtype}{list(var.shape)} already"
             raise wrong(what, "give the result a name of its own")
         var.shape, var.dtype = shape, dtype

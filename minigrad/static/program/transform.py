@@ -169,9 +169,7 @@ def drop_unused(program: Program, keep: set[str]) -> None:
     used = {n for op in ops for n in (*op.input_names, *op.output_names, *op.block_names)} | keep
     for block in program.blocks:
         block.vars = {
-            n: v
-            for n, v in block.vars.items()
-            if n in used or v.is_data or (v.persistable and v.trainable)
+            n: v for n, v in block.vars.items() if n in used or v.kind in ("data", "param")
         }
         block.written &= set(block.vars)
     program.initial = {n: v for n, v in program.initial.items() if n in program.blocks[0].vars}

@@ -88,7 +88,7 @@ class Executor:
                 raise not_set(name)
         updates = Scope(self.scope)
         updates.values = _copies(missing)
-        local = Scope(updates) if scope is None else scope
+        local = Scope() if scope is None else scope
         local.parent, local.block = updates, root.idx
         local.values.update(constants | fed)
         keep = scope is not None or any(n not in root.vars for n in fetch)

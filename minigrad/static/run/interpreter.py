@@ -7,7 +7,7 @@ step's.
 
 import functools
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -85,6 +85,7 @@ class Step(NamedTuple):
     values: ByName
 
 
+@dataclass(eq=False)
 class Record:
     """The steps of one run of ``program``.
 
@@ -97,9 +98,8 @@ class Record:
     enter op leave enter op leave enter op leave
     """
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
-        self.steps: list[Step] = []
+    program: Program
+    steps: list[Step] = field(default_factory=list)
 
     def note(
         self,

@@ -73,7 +73,7 @@ def _asked(attrs: Attrs, name: str = "shape") -> int:
 
 def _pad(s: Shapes, attrs: Attrs) -> int:
     width = attrs.get("pad_width", 0)
-    pairs = np.broadcast_to(np.asarray(width), (len(s["x"][0]), 2)).tolist()
+    pairs = np.broadcast_to(width, (len(s["x"][0]), 2)).tolist()
     return math.prod(n + a + b for n, (a, b) in zip(s["x"][0], pairs, strict=True))
 
 

@@ -14,8 +14,8 @@ from ...errors import ProgramFormatError
 
 MAX_DEPTH = 16  #: of lists in an attr
 LIMIT = 2**30  #: bytes that what is read may take, and that an array may declare
-_INTEGERS = [f"{kind}{n}" for kind in ("int", "uint") for n in (8, 16, 32, 64)]
-DTYPES = frozenset(["bool", *_INTEGERS, "float16", "float32", "float64"])
+_DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64"
+DTYPES = frozenset(_DTYPES.split())
 
 _TAGS = ("slice", "tuple", "array", "ellipsis", "dtype", "float", "list")
 _NOT_FINITE = ("nan", "inf", "-inf")

@@ -93,7 +93,7 @@ def _cut(block: Block, call: BackwardCall | None) -> str:
 
 def _follows(block: Block, v: Variable, made: dict[str, str]) -> bool:
     """Whether shape and dtype of a variable follow from its name or its operator, so that it need not be declared."""
-    if v.persistable or v.is_data or v._stop is not None or v.name not in made:
+    if v.kind != "var" or v._stop is not None or v.name not in made:
         return False
     like = named_after(block, v.name)
     if like is not None:
