@@ -1,7 +1,6 @@
 """Values are made where they are stored: ``g = x.T @ h; copy g to place`` becomes one call that writes to the place."""
 
 from collections import Counter
-from typing import Any
 
 from ..schedule import (
     Array,
@@ -45,11 +44,13 @@ def make_in_place(schedule: Schedule) -> None:
             items.remove(store)
         elif reads[value] == 1:
             calls = _only_for(maker, makers, reads)
-            if _may_wait(items, calls, store):
+            own, end = {*calls}, items.index(store)
+            begin = next(k for k, item in enumerate(items) if item in own)
+            between = [item for item in items[begin:end] if item not in own]
+            read = {r for c in calls for a in c.reads() for r in a.roots}
+            if changed_memory(between).isdisjoint(read):
                 maker.into = place
-                items[:] = [item for item in items if item not in calls]
-                k = items.index(store)
-                items[k : k + 1] = calls
+                items[begin : end + 1] = [*between, *calls]
     for item in items:
         substitute(item, moved)
     schedule.fetched = [moved.get(a, a) for a in schedule.fetched]
@@ -66,16 +67,11 @@ def _fits(maker: Call, value: Array, place: Array) -> bool:
 
 def _only_for(call: Call, makers: dict[Array, Call], reads: Counter[Array]) -> list[Call]:
     """A call, behind the elementwise ones whose results nobody else reads."""
-    calls = []
-    for a in call.reads():
-        maker = makers.get(a)
-        if maker is not None and maker.into is None and reads[a] == 1 and is_elementwise(maker):
-            calls += _only_for(maker, makers, reads)
-    return [*calls, call]
-
-
-def _may_wait(items: list[Any], calls: list[Call], store: Call) -> bool:
-    """Whether calls give the same in the place of a later one."""
-    first = min(map(items.index, calls))
-    changed = changed_memory(items[first : items.index(store)])
-    return changed.isdisjoint(r for c in calls for a in c.reads() for r in a.roots)
+    calls, waiting = [], [call]
+    while waiting:
+        calls.append(waiting.pop())
+        for a in calls[-1].reads():
+            maker = makers.get(a)
+            if maker is not None and maker.into is None and reads[a] == 1 and is_elementwise(maker):
+                waiting.append(maker)
+    return calls[::-1]
