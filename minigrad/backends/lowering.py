@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ..compiler.memory import start_memory
-from ..compiler.program_passes import check_program, climb, limited_depth
-from ..errors import ProgramError, did_you_mean, refusal, user_line
+from ..compiler.program_passes import check_program, check_sizes, climb, limited_depth
+from ..errors import did_you_mean, wrong
 from ..static.program.operator import names_of
 from ..static.program.program import Program
 from ..static.run.executor import fed_shapes
@@ -18,10 +18,8 @@ from .c.text import Writer
 def needs(package: str, what: str) -> None:
     """Errors: `ProgramError` with the command that installs the extra, if the package is not there."""
     if find_spec(package) is None:
-        raise ProgramError(
-            f"{what} needs {package}, which is not installed.\n  at {user_line()}\n"
-            f"  repair: pip install {package}"
-        )
+        what = f"{what} needs {package}, which is not installed."
+        raise wrong(what, f'pip install "minigrad[{package}]"')
 
 
 def step_on(backend: str) -> Any:
@@ -30,7 +28,7 @@ def step_on(backend: str) -> Any:
         return CStep
     if backend != "jax":
         near = did_you_mean(backend, ["numpy", "c", "jax"])
-        raise ProgramError(f"there is no backend {backend!r}{near}\n  at {user_line()}")
+        raise wrong(f"there is no backend {backend!r}{near}")
     needs("jax", 'backend="jax"')
     from .jax_step import JaxStep
 
@@ -60,9 +58,7 @@ def to_c(
     """
     check_program(program, "to_c", "program, fetch=[…]")
     shapes, fetch = fed_shapes(program, feed), names_of(program, fetch, "fetch")
-    if open_sizes := [name for name, shape in shapes.items() if -1 in shape]:
-        what = f"the size of {open_sizes[0]!r} is open: C is written for known sizes"
-        raise refusal(what, f"feed={{{open_sizes[0]!r}: (…)}}, an array or its shape", ProgramError)
+    check_sizes(shapes, "C")
     with limited_depth():
         *_, primitives = climb(program, shapes, fetch)
         memory = start_memory(program, None)

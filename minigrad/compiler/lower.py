@@ -11,21 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ProgramError, refusal
+from ..errors import ProgramError, wrong
 from ..grad_names import EMPTY
 from ..primitives.registry import Primitive
 from ..static.program.block import Block
-from ..static.program.operator import (
-    BRANCHES,
-    Operator,
-    find_info,
-    op_info,
-    rows,
-    unwritten,
-)
+from ..static.program.operator import BRANCHES, Operator, rows, unwritten
 from ..static.program.program import Program
 from ..static.run.kernels import arguments, results, targets
-from .memory import Memory, groups, in_slab, slab_name
+from .memory import Memory, groups, padded, slab_name
 from .program_passes import is_state
 from .schedule import (
     Array,
@@ -55,14 +48,13 @@ class Names:
         self.saved: dict[Array, Array] = {}  # a value of the forward step → its name here
 
     def find(self, name: str) -> Array:
-        names: Names | None = self
-        while names is not None:
-            if name in names.values:
-                return names.values[name]
-            if names.forward is not None and name in names.forward.values:
-                return names.capture(names.forward.values[name])
-            names = names.parent
-        raise unwritten(name)
+        if name in self.values:
+            return self.values[name]
+        if self.forward is not None and name in self.forward.values:
+            return self.capture(self.forward.values[name])
+        if self.parent is None:
+            raise unwritten(name)
+        return self.parent.find(name)
 
     def capture(self, value: Array) -> Array:
         if value.fixed:
@@ -92,7 +84,7 @@ class Lowering:
         if inside := [n for n in fetch if n not in program.global_block().vars]:
             what = f"{inside[0]!r} is computed in a loop or branch, and fetched from there"
             advice = "return it from there (static_rnn stacks values), or static.Executor().run"
-            raise refusal(what, advice, ProgramError)
+            raise wrong(what, advice)
         self.prepared: list[Any] = []  # calls that are made once, before the first run
         root = Names(program.global_block())
         for var in program.global_block().vars.values():
@@ -100,7 +92,10 @@ class Lowering:
                 like = memory.parameters.get(var.name, self.like(root, var.name))
                 array = Array(self.recorder, like, var.name, fixed=True)
                 root.values[var.name] = array
-                (self.schedule.feeds if var.is_data else self.schedule.state)[var.name] = array
+                if var.persistable:
+                    self.schedule.state[var.name] = array
+                elif like is not None:  # else nobody reads it
+                    self.schedule.feeds[var.name] = array
         self.stored: dict[str, tuple[Array, Any]] = {}  # state → what it holds at the end
         self.working: dict[str, Array] = {}  # state that loops and branches write → a copy for them
         for name in sorted(state_written_inside(program)):
@@ -134,7 +129,7 @@ class Lowering:
         ``np.multiply(rate, gradients); np.subtract(parameters, gradients)`` makes them for all.
         """
         first, state = updates[0], self.schedule.state
-        p: Any = op_info(first.type).forward
+        p = first.primitive
         written = [[n for op in updates for n in op.outputs[slot]] for slot in first.outputs]
         if not all(listed in self.slabs for listed in written):
             return False
@@ -144,20 +139,20 @@ class Lowering:
             memory = self.schedule.memory.arrays[slab_name(listed)]
             slabs[slab_name(listed)] = Array(self.recorder, memory, f"all_{name}", fixed=True)
         whole, like = slabs[slab_name(written[0])], [state[n] for n in written[0]]
-        slots, gathered = {}, {}
+        gradients = Array(self.recorder, np.zeros_like(whole.like), "gradients")
+        slots, gathered = {}, list[Array]()
         for slot in first.inputs:
             listed = [n for op in updates for n in op.inputs[slot]]
             values = [names.find(n) for n in listed]
             alike = [(v.shape, v.dtype) for v in values] == [(v.shape, v.dtype) for v in like]
+            value = slabs.get(slab_name(listed))
             if len(set(values)) == 1 and values[0].shape == ():
-                slots[slot] = [values[0]]
-            elif alike and slab_name(listed) in slabs:
-                slots[slot] = [slabs[slab_name(listed)]]
-            elif alike:
-                slots[slot] = [Array(self.recorder, np.empty_like(whole.like), "gradients")]
-                gathered[slot] = values
-            else:
+                value = values[0]
+            elif not alike or (value is None and slot != "grad"):
                 return False
+            elif value is None:
+                value, gathered = gradients, values
+            slots[slot] = [value]
         calls: list[Any] = []
         with self.recorder.into(calls):
             try:
@@ -166,11 +161,14 @@ class Lowering:
                 return False
         if not all(is_elementwise(call) for call in calls):
             return False
-        for slot, values in gathered.items():
-            places = self.gather(values, slots[slot][0])
-            if slot == "grad":
-                pairs = zip(like, places, strict=True)
-                self.schedule.gradients |= {array: (whole, place) for array, place in pairs}
+        if gathered:
+            with self.recorder.into(self.prepared):
+                self.recorder.add("slab", np.zeros, (whole.shape, whole.dtype), gradients)
+                places = self.parts(gradients, gathered)
+            for value, place, parameter in zip(gathered, places, like, strict=True):
+                place.name = value.name
+                self.recorder.add("store", np.copyto, (place, value))
+                self.schedule.gradients[parameter] = whole, place
         self.recorder.calls += calls
         state.update(slabs)
         for key, listed, new in zip(slabs, written, news, strict=True):
@@ -178,23 +176,15 @@ class Lowering:
             self.stored[key] = new, first
         return True
 
-    def gather(self, values: list[Array], whole: Array) -> list[Array]:
-        """Store values side by side in memory of their own; where they are then."""
-        with self.recorder.into(self.prepared):
-            self.recorder.add("slab", np.zeros, (whole.shape, whole.dtype), whole)
-            places = self.parts(whole, values)
-        for value, place in zip(values, places, strict=True):
-            place.name = value.name
-            self.recorder.add("store", np.copyto, (place, value))
-        return places
-
     def parts(self, whole: Array, like: list[Array]) -> list[Array]:
         """The arrays that lie in a slab."""
-        shapes = [a.shape for a in like]
-        places = in_slab(whole.dtype, shapes)[1]
-        flat: list[Any] = [whole[start:stop] for start, stop in places]
-        pairs = zip(flat, shapes, strict=True)
-        return [a if len(shape) == 1 else a.reshape(shape) for a, shape in pairs]
+        flat: list[Any] = []
+        begin = 0
+        for array in like:
+            flat.append(whole[begin : begin + array.size])
+            begin += padded(array.like) // whole.dtype.itemsize
+        pairs = zip(flat, like, strict=True)
+        return [part if a.ndim == 1 else part.reshape(a.shape) for part, a in pairs]
 
     # -- primitives ------------------------------------------------------------------------
 
@@ -218,12 +208,11 @@ class Lowering:
 
     def simple(self, op: Operator, names: Names) -> None:
         """Record the kernel of a primitive, or call it as it is."""
-        info = find_info(op.type)
-        if info is None or info.forward is None or info.is_grad:
+        p = op.primitive
+        if p is None:
             raise ProgramError(
                 f"{op.type} cannot be compiled yet.\n  at {op.source_line}\n  repair: run it with static.Executor()"
             )
-        p = info.forward
         slots = {s: [names.find(n) for n in ns] for s, ns in op.inputs.items()}
         args, attrs = arguments(p, slots, op.attrs, self.shape_of)
         try:
@@ -256,13 +245,13 @@ class Lowering:
     def like(self, names: Names, name: str) -> Any:
         """An array of the inferred shape and dtype; None where a size is open."""
         var = names.block.find_var(name)
-        return None if var is None or -1 in var.shape else np.empty(var.shape, var.dtype)
+        return None if var is None or -1 in var.shape else np.zeros(var.shape, var.dtype)
 
     def write(self, names: Names, name: str, value: Any) -> None:
         """Give a name its value; parameters get it stored."""
         if not isinstance(value, Array):  # known now
             known = np.asarray(value)
-            value = Array(self.recorder, np.empty(known.shape, known.dtype))
+            value = Array(self.recorder, np.zeros(known.shape, known.dtype))
             self.recorder.add("fresh", np.array, (known,), value)
         var = names.block.find_var(name)
         if var is None or not var.persistable:
@@ -317,7 +306,7 @@ class Lowering:
             seq = names.find(name)
             like = seq.like
             if like is not None:
-                like = like[0] if len(like) else np.empty(like.shape[1:], like.dtype)
+                like = like[0] if len(like) else np.zeros(like.shape[1:], like.dtype)
             inner.values[local] = Array(self.recorder, like, local, near=[seq])
             item.slices.append((seq, inner.values[local]))
         if op.type == "while":
@@ -405,7 +394,7 @@ class Lowering:
         """A value in C order, as what goes from block to block is; ``known`` says that ``like`` tells its order."""
         if known and value.like is not None and value.like.flags.c_contiguous:
             return value
-        like = None if value.like is None else np.empty(value.shape, value.dtype)
+        like = None if value.like is None else np.zeros(value.shape, value.dtype)
         ordered = Array(self.recorder, like, value.name, near=[value])
         return self.recorder.add("fresh", np.asarray, (value,), ordered, {"order": "C"})  # type: ignore[no-any-return]
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
@@ -42,25 +42,21 @@ def start_memory(program: Program, executor: Executor | None) -> Memory:
     # what control flow gives a parameter's name is a value of the run
     ops = [op for block in program.blocks for op in block.ops if not op.sub_blocks]
     written = {n for op in ops for n in op.output_names}
-    in_slabs = set().union(*slabs)
-    alone = [[name] for name in start if name not in in_slabs]
-    alone.sort(key=lambda names: names[0] not in written)
-    size, state, laid_out = 0, 0, []
-    for names in slabs + alone:
-        dtype = start[names[0]].dtype
-        length, parts = in_slab(dtype, [start[n].shape for n in names])
-        begin, size = size, size + length * dtype.itemsize
-        laid_out.append((names, slice(begin, size), parts))
-        state = size if names[0] in written else state
+    alone = sorted(start, key=lambda name: name not in written)
+    places, size, state = {}, 0, 0
+    for name in dict.fromkeys(chain(*slabs, alone)):
+        places[name], size = size, size + padded(start[name])
+        state = size if name in written else state
     block = aligned_zeros(size, np.uint8)
     arrays = {STATE: block[:state]}
-    for names, where, parts in laid_out:
-        whole = arrays[slab_name(names)] = block[where].view(start[names[0]].dtype)
-        for name, (begin, end) in zip(names, parts, strict=True):
-            part = whole[begin:end].reshape(start[name].shape)
-            part[...] = start[name]
-            start[name] = part
-    return Memory(start, {**arrays, **start}, slabs)
+    for names in slabs:
+        begin, end = places[names[0]], places[names[-1]] + padded(start[names[-1]])
+        arrays[slab_name(names)] = block[begin:end].view(start[names[0]].dtype)
+    for name, value in start.items():
+        begin = places[name]
+        start[name] = block[begin : begin + value.nbytes].view(value.dtype).reshape(value.shape)
+        start[name][...] = value
+    return Memory(start, arrays | start, slabs)
 
 
 def start_values(program: Program, executor: Executor | None) -> dict[str, Any]:
@@ -139,21 +135,13 @@ def slab_name(names: list[str]) -> str:
     return " ".join(names)
 
 
-def in_slab(
-    dtype: np.dtype[Any], shapes: list[tuple[int, ...]]
-) -> tuple[int, list[tuple[int, int]]]:
-    """The length of a slab and the place of each array in it.
+def padded(array: Any) -> int:
+    """The bytes that an array takes where every one begins at a multiple of `ALIGN`.
 
-    >>> in_slab(np.dtype("float64"), [(2, 3), (3,)])
-    (16, [(0, 6), (8, 11)])
+    >>> padded(np.zeros((2, 3))), padded(np.zeros(9)), padded(np.zeros(0))
+    (64, 128, 64)
     """
-    step = ALIGN // dtype.itemsize
-    places, at = [], 0
-    for shape in shapes:
-        size = int(np.prod(shape))
-        places.append((at, at + size))
-        at += max(-(-size // step), 1) * step
-    return at, places
+    return max(-(-int(array.nbytes) // ALIGN), 1) * ALIGN
 
 
 # -- Buffers: which calls write into memory that is there already, and which share it ------
@@ -169,42 +157,37 @@ class Buffer:
     holds: list[Array] = field(default_factory=list)
 
 
-class Plan:
+def plan(schedule: Schedule) -> list[Buffer]:
     """Where the values of the root live; values inside loops are made anew in every step.
 
     Liveness: a value's memory is free after the last call that reads it; the next value of its
     shape and dtype takes it.
     """
-
-    def __init__(self, schedule: Schedule) -> None:
-        self.buffers: list[Buffer] = []
-        live: dict[Array, Buffer] = {}
-        free: dict[Any, list[Buffer]] = defaultdict(list)
-        read = [[r for a in item.touches() for r in a.roots] for item in schedule.items]
-        last = {root: k for k, roots in enumerate(read) for root in roots}
-        last |= {r: len(read) for a in schedule.fetched for r in a.roots}
-        for k, item in enumerate(schedule.items):
-            out: Any = item.out if isinstance(item, Call) else None
-            if isinstance(item, Call) and item.kind == "slab":
-                buffer = Buffer(out.name, out.like, int(item.function is np.ones), [out])
-                self.buffers.append(buffer)
-            elif isinstance(item, Call) and wants_buffer(item):
-                waiting = free[out.shape, out.dtype]
-                if not waiting:
-                    waiting.append(Buffer(f"b{len(self.buffers) + 1}", out.like))
-                    self.buffers += waiting
-                live[out] = waiting.pop()
-                live[out].holds.append(out)
-            for root in dict.fromkeys([*read[k], *arrays_in([out])]):
-                if root in live and last.get(root, k) == k:
-                    free[root.shape, root.dtype].append(live.pop(root))
-        self.placed = {array for buffer in self.buffers for array in buffer.holds}
+    buffers: list[Buffer] = []
+    live: dict[Array, Buffer] = {}
+    free: dict[Any, list[Buffer]] = defaultdict(list)
+    read = [[r for a in item.touches() for r in a.roots] for item in schedule.items]
+    last = {root: k for k, roots in enumerate(read) for root in roots}
+    last |= {r: len(read) for a in schedule.fetched for r in a.roots}
+    for k, item in enumerate(schedule.items):
+        out: Any = getattr(item, "out", None)
+        if getattr(item, "kind", "") == "slab":
+            buffers.append(Buffer(out.name, out.like, int(item.function is np.ones), [out]))
+        elif isinstance(item, Call) and wants_buffer(item):
+            waiting = free[out.shape, out.dtype]
+            if not waiting:
+                waiting.append(Buffer(f"b{len(buffers) + 1}", out.like))
+                buffers += waiting
+            live[out] = waiting.pop()
+            live[out].holds.append(out)
+        for root in dict.fromkeys([*read[k], *arrays_in([out])]):
+            if root in live and last.get(root, k) == k:
+                free[root.shape, root.dtype].append(live.pop(root))
+    return buffers
 
 
 def wants_buffer(call: Call) -> bool:
     """Whether a call makes a value that memory can be kept for."""
     out = call.out
-    if not isinstance(out, Array) or out.like is None or call.into is not None:
-        return False
     numbers = call.kind == "fill" or (call.kind == "compute" and out.dtype.kind in "fiub")
-    return numbers and out.is_root and bool(out.like.flags.c_contiguous)
+    return bool(numbers and call.into is None and out.is_root and out.like.flags.c_contiguous)

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from ..errors import ProgramError, describe, refusal, user_line
+from ..errors import describe, wrong
 from ..grad_names import GRAD
 from ..static.backward.grad_ops import written_out
 from ..static.program.block import Block
-from ..static.program.infer import infer_outputs
+from ..static.program.infer import common, infer_outputs
 from ..static.program.operator import Operator, backward_op, op_info, rows
 from ..static.program.program import Program
 from ..static.program.transform import drop_unused, needed_ops
@@ -89,7 +89,7 @@ def _close_sizes(block: Block) -> None:
             _entering(block, op, inner[0])
         for sub in inner:
             if is_grad:
-                _like_their_forward(sub, list(sub.vars))
+                _like_their_forward(sub, sub.vars)
             _close_sizes(sub)
         if is_grad:
             _like_their_forward(block, op.output_names)
@@ -114,10 +114,9 @@ def _entering(block: Block, op: Operator, body: Block) -> None:
 def _leaving(block: Block, op: Operator, inner: list[Block]) -> None:
     """Values that come out of a control operator."""
     if op.type == "cond":
-        for name, *sides in rows(op, "out", "true_out", "false_out"):
-            shapes = [branch.var(n).shape for branch, n in zip(inner, sides, strict=True)]
-            sizes = zip(*shapes, strict=True)
-            block.var(name).shape = tuple(m if m == n else -1 for m, n in sizes)
+        true, false = inner
+        for name, yes, no in rows(op, "out", "true_out", "false_out"):
+            block.var(name).shape = common(true.var(yes).shape, false.var(no).shape)
         return
     for name, start in rows(op, "out", "x"):
         block.var(name).shape = block.var(start).shape
@@ -126,15 +125,15 @@ def _leaving(block: Block, op: Operator, inner: list[Block]) -> None:
         block.var(name).shape = (length, *inner[0].var(local).shape)
 
 
-def _like_their_forward(block: Block, names: list[str]) -> None:
+def _like_their_forward(block: Block, names: Iterable[str]) -> None:
     """Gradients have the shape of what they are the gradient of."""
     for name in names:
-        var, base = block.vars.get(name), name
-        while var is not None and GRAD in base:
+        base = name
+        while name in block.vars and GRAD in base:
             base = base.rpartition(GRAD)[0]
             source = block.find_var(base)
             if source is not None and -1 not in source.shape:
-                var.shape = source.shape
+                block.vars[name].shape = source.shape
                 break
 
 
@@ -343,7 +342,15 @@ def check_program(program: Any, function: str, arguments: str) -> None:
     """Errors: `ProgramError` if this is no Program; ``arguments`` are those of the right call."""
     if not isinstance(program, Program):
         what = f"{function} takes a Program, not {describe(program)}"
-        raise refusal(what, f"static.{function}({arguments})", ProgramError)
+        raise wrong(what, f"static.{function}({arguments})")
+
+
+def check_sizes(shapes: Mapping[str, Any], what: str) -> None:
+    """Errors: `ProgramError` if a size is open, and ``what`` is written for known ones."""
+    for name, shape in shapes.items():
+        if -1 in shape:
+            open_size = f"the size of {name!r} is open: {what} is written for known sizes"
+            raise wrong(open_size, f"feed={{{name!r}: (…)}}, an array or its shape")
 
 
 @contextmanager
@@ -352,7 +359,7 @@ def limited_depth() -> Iterator[None]:
     try:
         yield
     except (RecursionError, SyntaxError) as error:
-        raise ProgramError(
-            f"the blocks of this program are nested too deep to be compiled\n  at {user_line()}\n"
-            f"  repair: carry what inner loops and branches make, or run it with static.Executor()"
+        raise wrong(
+            "the blocks of this program are nested too deep to be compiled",
+            "carry what inner loops and branches make, or run it with static.Executor()",
         ) from error

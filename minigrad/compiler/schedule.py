@@ -2,7 +2,7 @@
 
 Vocabulary
     Array       a value of the schedule: shape and dtype, no elements.  ``root`` is the Array whose memory it looks at
-                (itself, unless it is a view)
+                (itself, unless it is a view); ``like``, zeros (or a parameter) that lie in memory as it will
     Call        one call of a NumPy function: its arguments, the Array it makes
     kind        "compute" the function takes ``out=``; "fresh" it makes an array of its own; "view" it looks at
                 memory of its first argument; "fill" a new array of one value; "write" it changes its first argument;
@@ -15,6 +15,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,7 +60,7 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
     @property
     def is_root(self) -> bool:
         """Whether it has memory of its own."""
-        return len(self.roots) == 1 and self.roots[0] is self
+        return all(root is self for root in self.roots)
 
     def shares(self, other: Array) -> bool:
         """Whether both may look at the same memory."""
@@ -94,7 +95,7 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         """In another dtype; the Array itself if that changes nothing, and no copy is wanted."""
         if dtype == self.dtype and not copy:
             return self
-        out = Array(self.recorder, np.empty_like(self.like, dtype))
+        out = Array(self.recorder, np.zeros_like(self.like, dtype))
         return self.recorder.add("fresh", np.ndarray.astype, (self, out.dtype), out)
 
     def __bool__(self) -> bool:
@@ -291,26 +292,16 @@ def is_elementwise(call: Call) -> bool:
     return call.kind == "compute" and isinstance(function, np.ufunc) and function.signature is None
 
 
-def bodies(item: Any) -> tuple[list[Any], ...]:
-    """The lists of items inside an item."""
-    if isinstance(item, Loop):
-        return item.test, item.body
-    return item.bodies if isinstance(item, Branch) else ()
-
-
-def written(items: list[Any]) -> list[Array]:
-    """Arrays that calls change after they were made."""
-    out: list[Array] = []
-    for item in items:
-        out += arrays_in([item.changed]) if isinstance(item, Call) else []
-        for inner in bodies(item):
-            out += written(inner)
-    return out
-
-
-def changed_memory(items: list[Any]) -> set[Array]:
+def changed_memory(items: Iterable[Any]) -> set[Array]:
     """The Arrays whose memory calls change after it was made."""
-    return {r for a in written(items) for r in a.roots}
+    changed: set[Array] = set()
+    for item in items:
+        if isinstance(item, Call):
+            changed.update(() if item.changed is None else item.changed.roots)
+        else:
+            inner = (item.test, item.body) if isinstance(item, Loop) else item.bodies
+            changed |= changed_memory(chain(*inner))
+    return changed
 
 
 def makers_of(items: list[Any]) -> dict[Array, Call]:

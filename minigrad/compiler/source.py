@@ -18,7 +18,7 @@ import numpy as np
 from ..grad_names import SCOPES
 from ..static.program.operator import Operator
 from ..static.run.limits import STEP_LIMIT
-from .memory import Buffer, Plan, aligned_zeros, refusal, too_many_steps
+from .memory import Buffer, aligned_zeros, plan, refusal, too_many_steps
 from .schedule import Array, Branch, Call, Loop, Schedule
 from .syntax import Identifiers, Line, clean, comment, indented, listed
 
@@ -34,10 +34,8 @@ CHANGE = "parameters change from here on; an error before leaves them as they we
 class Writer(Identifiers):
     """Turns one schedule into lines of source."""
 
-    def __init__(self, schedule: Schedule, plan: Plan) -> None:
+    def __init__(self, schedule: Schedule) -> None:
         super().__init__(schedule, RESERVED)
-        self.plan = plan
-        self.bound: dict[Any, str] = {}  # what is made or looked up once → identifier
         self.op: Operator | None = None
         self.fixed: set[Array] = set()  # Arrays whose memory is the same in every run
 
@@ -48,7 +46,7 @@ class Writer(Identifiers):
             self.fixed.add(array)
             self.before.append(f"{target} = parameters[{target!r}]")
             self.table[target] = name
-        for buffer in self.plan.buffers:
+        for buffer in plan(self.schedule):
             self.buffer(buffer)
         feeds = [self.name(a) for a in self.schedule.feeds.values()]
         self.table.update(zip(feeds, self.schedule.feeds, strict=True))
@@ -62,13 +60,6 @@ class Writer(Identifiers):
             "return step, fits",
         ]
         return ["def prepare(parameters, kernels, constants):", *indented(prepare)]
-
-    def once(self, key: Any, wanted: str, expression: str) -> str:
-        """The identifier of what is made or looked up once, before the first run."""
-        if key not in self.bound:
-            self.bound[key] = self.unique(wanted)
-            self.before.append(f"{self.bound[key]} = {expression}")
-        return self.bound[key]
 
     def body(self, items: list[Any]) -> list[str]:
         """The lines of a run.  Results are copied before parameters change: copying needs memory, and may fail."""
@@ -151,7 +142,7 @@ class Writer(Identifiers):
     def call(self, call: Call) -> list[str]:
         """The lines of one call."""
         out, place = call.out, call.into
-        if place is None and isinstance(out, Array) and out in self.plan.placed:
+        if place is None and isinstance(out, Array) and out in self.fixed:
             place = out
         if call.kind == "check":
             return self.check(call)
@@ -273,11 +264,9 @@ class Writer(Identifiers):
         return f"for {', '.join(targets)} in zip({', '.join(sources)}, strict=True):"
 
     def unpacked(self, pairs: list[Any], saved: list[Array]) -> str:
-        """The names that what a step saved has here: several for what was saved several times."""
-        here: dict[Array, list[str]] = {}
-        for value, local in pairs:
-            here.setdefault(value, []).append(self.name(local))
-        names = [here[v].pop() if here.get(v) else "_" for v in saved]
+        """The names that what a step saved has here."""
+        here = {value: self.name(local) for value, local in pairs}
+        names = [here.get(value, "_") for value in saved]
         return f"({listed(names)})" if pairs else "_"
 
     def stacked(self, value: Array, stack: Array, target: str, backward: bool) -> str:
@@ -325,7 +314,7 @@ def _said(op: Operator) -> str:
     args += [
         f"{k}={v!r}"
         for k, v in op.attrs.items()
-        if isinstance(v, bool | int | float)
+        if isinstance(v, int | float)
         or (isinstance(v, tuple) and len(v) < 5 and all(isinstance(e, int) for e in v))
     ]
     outs = ", ".join(clean(n) for n in op.output_names if SCOPES not in n)

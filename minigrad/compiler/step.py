@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..atomic import gc_paused
-from ..errors import MinigradError, ProgramError, did_you_mean, user_line
+from ..errors import MinigradError, ProgramError, did_you_mean, told, wrong
 from ..ops.shape import Shape
 from ..static.program.operator import names_of
 from ..static.program.program import Program
@@ -31,12 +31,12 @@ from ..static.run.executor import (
     feed_of_call,
 )
 from .lower import Lowering
-from .memory import Plan, start_memory
+from .memory import start_memory
 from .passes.bias import fold_bias
 from .passes.dce import drop_unneeded
 from .passes.double_buffer import double_buffer
 from .passes.in_place import make_in_place
-from .program_passes import check_program, climb, limited_depth
+from .program_passes import check_program, check_sizes, climb, limited_depth
 from .schedule import Schedule
 from .source import Writer
 
@@ -81,10 +81,8 @@ def compile(
 
         kind = step_on(backend)
     if stop_after is not None and stop_after not in RUNGS:
-        raise ProgramError(
-            f"stop_after={stop_after!r} is no rung of the ladder{did_you_mean(stop_after, RUNGS)}"
-            f"\n  at {user_line()}"
-        )
+        near = did_you_mean(stop_after, RUNGS)
+        raise wrong(f"stop_after={stop_after!r} is no rung of the ladder{near}")
     in_order = exact or backend == "jax"  # whose compiler adds up in the order it likes
     step = kind(program, fetch, executor, in_order, max_steps)
     shapes = fed_shapes(program, feed)
@@ -166,6 +164,7 @@ class Step:
             for program in self.climb(shapes):
                 if program.history[-1] == stop_after:
                     return program
+            check_sizes(shapes, "source")
             return self.built(program).text
 
     def build(self, shapes: dict[str, Shape]) -> "Built":
@@ -234,7 +233,7 @@ class Built:
         for each in PASSES:
             if each.when == "always" or not step.exact:
                 each.run(schedule)
-        writer = Writer(schedule, Plan(schedule))
+        writer = Writer(schedule)
         self.filename = f"<minigrad compiled {next(_numbers)}>"
         space: dict[str, Any] = {"np": np}
         self.text, self.lines = writer.executed(writer.module(), self.filename, space)
@@ -249,10 +248,8 @@ class Built:
 
     def explained(self, error: Exception) -> Exception:
         """An error in generated source, with the operator and the user's line."""
-        frames = traceback.extract_tb(error.__traceback__)
-        for line in [f.lineno for f in reversed(frames) if f.filename == self.filename]:
-            if line in self.lines:
-                text = self.text.splitlines()[line - 1].strip()
+        for filename, line, _, text in traceback.extract_tb(error.__traceback__):
+            if filename == self.filename and line in self.lines:
                 where = f"\n  in the source, line {line}: {text}"
                 return explained(error, self.lines[line], where)
         return error
@@ -261,5 +258,4 @@ class Built:
 def explained(error: Exception, op: Any, where: str = "") -> ProgramError:
     """What a kernel raised, with the operator and the user's line."""
     what, _, advice = str(error).partition("; repair: ")
-    repair = f"\n  repair: {advice}" if advice else ""
-    return ProgramError(f"{op!r} failed: {what}\n  at {op.source_line}{where}{repair}")
+    return ProgramError(told(f"{op!r} failed: {what}", advice, op.source_line + where))

@@ -59,7 +59,7 @@ class Identifiers:
 
     def __init__(self, schedule: Schedule, reserved: Iterable[str]) -> None:
         self.schedule = schedule
-        self.identifiers: dict[Any, str] = {}  # of Arrays, and by its id of all that is ``given``
+        self.identifiers: dict[Any, str] = {}  # of Arrays, and of what is made or looked up once
         self.taken = set(reserved)
         self.counts: dict[str, int] = {}  # stem → the number to try next
         self.table: dict[str, str] = {}  # identifier → name in the program
@@ -95,9 +95,9 @@ class Identifiers:
             return self.name(value)
         if value is Ellipsis:
             return "..."
-        if type(value) is float and not np.isfinite(value):
-            return {"inf": "np.inf", "-inf": "-np.inf", "nan": "np.nan"}[repr(value)]
-        if value is None or type(value) in (bool, int, str, float):
+        if type(value) is float:
+            return repr(value).replace("inf", "np.inf").replace("nan", "np.nan")
+        if value is None or type(value) in (bool, int, str):
             return repr(value)
         if isinstance(value, tuple):
             return f"({listed(map(self.value, value))})"
@@ -132,8 +132,7 @@ class Identifiers:
         text = "\n".join(lines) + "\n"
         tree = ast.parse(text)
         for node in ast.walk(tree):
-            name = node.id if isinstance(node, ast.Name) else "_"
-            attribute = node.attr if isinstance(node, ast.Attribute) else ""
+            name, attribute = getattr(node, "id", "_"), getattr(node, "attr", "")
             foreign = name not in self.taken and name != "_"
             if foreign or attribute[:1] == "_" or isinstance(node, ast.Import | ast.ImportFrom):
                 raise AssertionError(f"the source holds what nobody wrote: {ast.unparse(node)}")
@@ -143,13 +142,17 @@ class Identifiers:
 
     def constant(self, value: Any, wanted: str = "k1") -> str:
         """The identifier of an array known before the first run, or of a function that is called as it is."""
-        identifier = self.identifiers.get(id(value))
-        if identifier is None:
-            identifier = self.identifiers[id(value)] = self.unique(wanted)
-            table = "kernels" if callable(value) else "constants"
-            self.given[table][identifier] = value
-            self.before.append(f"{identifier} = {table}[{identifier!r}]")
+        table = "kernels" if callable(value) else "constants"
+        identifier = self.once(id(value), wanted, table + "[{!r}]")
+        self.given[table][identifier] = value
         return identifier
+
+    def once(self, key: Any, wanted: str, expression: str) -> str:
+        """The identifier, {} in the expression, of what is made or looked up once, before the first run."""
+        if key not in self.identifiers:
+            name = self.identifiers[key] = self.unique(wanted)
+            self.before.append(f"{name} = {expression.format(name)}")
+        return self.identifiers[key]
 
 
 def clean(name: str) -> str:

@@ -25,7 +25,7 @@ LIMIT = 1000
 _FACTS: dict[Any, Callable[..., Any]] = {
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
-    np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
+    np.size: lambda a: a.size,
     np.result_type: lambda *a: np.result_type(*[v.dtype if isinstance(v, Array) else v for v in a]),
 }
 _VIEWS = {
@@ -74,18 +74,15 @@ class Recorder:
             return out
         except Exception as error:
             del self.calls[start:]
-            raise error if isinstance(error, Unrecordable) else Unrecordable(str(error)) from error
-        finally:
-            self.ignores = ()
+            raise Unrecordable(str(error)) from error
 
     def check(self, condition: Array) -> bool:
         """What a kernel of ours is told when it asks whether an Array is true: it raises an error where it is not."""
         primitive, args, attrs = self.running
         if condition.size != 1 or is_users(primitive, args):
             raise Unrecordable("a kernel looks at a value")
-        call = Call("check", primitive.kernel, (condition, args, attrs), path=primitive.type)
-        call.op = self.op
-        self.calls.append(call)
+        given, path = (condition, args, attrs), primitive.type
+        self.calls.append(Call("check", primitive.kernel, given, op=self.op, path=path))
         return True
 
     @contextmanager
@@ -102,8 +99,7 @@ class Recorder:
 
     def ufunc(self, ufunc: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """``np.add(a, b)``, ``np.add.reduce(a)``, ``np.add.at(a, i, b)``."""
-        out = kwargs.pop("out", None)
-        out = out[0] if isinstance(out, tuple) else out
+        (out,) = kwargs.pop("out", (None,))
         function = ufunc if method == "__call__" else getattr(ufunc, method)
         if method == "at":
             return self.add("write", function, args, None, kwargs)
@@ -124,10 +120,9 @@ class Recorder:
         return self.add("compute", function, args, out, kwargs, into)
 
     def _may_be_new(self, out: Array) -> bool:
-        """Whether ``np.exp(e, e)`` may be ``f = np.exp(e)``: no view looks at ``e``; `memory.Plan` undoes it."""
+        """Whether ``np.exp(e, e)`` may be ``f = np.exp(e)``: no view looks at ``e``; `memory.plan` undoes it."""
         results = [a for call in self.calls[self.start :] for a in arrays_in([call.out])]
-        viewed = any(r is out for a in results if a is not out for r in a.roots)
-        own = any(a is out for a in results) and out.is_root and not viewed
+        own = {a for a in results if a.shares(out)} == {out} and out.is_root
         return own and bool(out.ndim) and out.dtype.kind in "fiu"
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -173,14 +168,13 @@ class Recorder:
     def getitem(self, source: Array, index: Any) -> Any:
         """``source[index]``."""
         looked_up = _is_looked_up(index)
-        like = _stand_in(source) if looked_up else source.like
-        part = like[replace_arrays(index, _stand_in)]
+        part = source.like[replace_arrays(index, _like)]
         if not isinstance(part, np.ndarray):
             index = (*index, ...) if isinstance(index, tuple) else (index, ...)
         if not looked_up:
             return self._view(operator.getitem, (source, index), {})
         return self.add(
-            "fresh", operator.getitem, (source, index), Array(self, np.empty_like(part))
+            "fresh", operator.getitem, (source, index), Array(self, np.zeros_like(part))
         )
 
     def setitem(self, target: Array, index: Any, value: Any) -> None:
@@ -199,14 +193,14 @@ class Recorder:
 
     def copy(self, source: Array) -> Any:
         """A copy in memory of its own."""
-        out = Array(self, np.empty_like(source.like))
+        out = Array(self, np.zeros_like(source.like))
         if source.dtype.kind in "fiu":
             return self.add("compute", np.positive, (source,), out)
         return self.add("fresh", np.array, (source,), out)
 
     def fill(self, shape: Any, value: Any, dtype: Any) -> Any:
         """An array of one value; None leaves the elements open."""
-        out = Array(self, np.empty(shape, dtype))
+        out = Array(self, np.zeros(shape, dtype))
         return self.add("fill", np.full, (shape, value, out.dtype), out)
 
     def add(
@@ -227,31 +221,19 @@ class Recorder:
 _FILLS: dict[Any, Any] = {np.zeros_like: 0, np.ones_like: 1}
 
 
+_like = operator.attrgetter("like")
+
+
 def _tried(function: Any, args: Any, kwargs: Any) -> np.ndarray[Any, Any]:
     """An array like what a function gives, whose axes lie in memory as NumPy will lay them out."""
-    held = {a: _stand_in(a) for a in arrays_in((args, kwargs))}
-    values, options = replace_arrays((args, kwargs), held.__getitem__)
+    values, options = replace_arrays((args, kwargs), _like)
     with np.errstate(all="ignore"):
         result = function(*values, **options)
     if not isinstance(result, np.ndarray | np.generic):
         raise Unrecordable("several results")
-    if any(np.may_share_memory(result, memory) for memory in held.values()):
+    if any(np.may_share_memory(result, a.like) for a in arrays_in((args, kwargs))):
         raise Unrecordable("a view by a function that may also copy")
-    return np.empty_like(result)
-
-
-def _stand_in(array: Array) -> Any:
-    """Zeros or ones that lie in memory as the Array will."""
-    like = array.like
-    steps = [(size - 1) * stride for size, stride in zip(like.shape, like.strides, strict=True)]
-    if not like.size:
-        return np.empty_like(like)
-    memory = np.zeros(sum(map(abs, steps)) + like.itemsize, np.uint8)
-    start = -sum(min(step, 0) for step in steps)
-    filled: Any = np.ndarray(like.shape, like.dtype, memory, start, like.strides)
-    if like.dtype.kind not in "iub":
-        filled[...] = 1
-    return filled
+    return np.zeros_like(result)
 
 
 def _is_looked_up(index: Any) -> bool:

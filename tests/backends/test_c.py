@@ -436,6 +436,18 @@ def test_what_c_cannot_say_is_refused_with_the_operator_and_the_line():
     assert "without backend" in text
 
 
+@pytest.mark.parametrize(
+    "declared", [static.data, lambda n, s, d: static.parameter(n, np.ones(s, d))]
+)
+def test_a_type_of_numbers_that_c_has_not_is_refused(declared):
+    program = static.Program()
+    with static.program_guard(program):
+        y = mg.exp(declared("x", [3], np.float16))
+    text = refused(static.to_c, program, None, y)
+    assert "cannot be said in C: there are no float16" in text
+    assert "without backend" in text
+
+
 def test_an_index_that_points_outside_raises_what_numpy_raises_and_changes_nothing():
     program = static.Program()
     with static.program_guard(program):

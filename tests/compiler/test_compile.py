@@ -790,3 +790,37 @@ def test_a_value_of_which_only_the_shape_is_read_is_there():
     feed = {"x": np.array([1.0, -1.0, 2.0])}
     wanted = static.Executor().run(prog, feed, [g])
     np.testing.assert_array_equal(static.compile(prog, fetch=[g])(feed), wanted)
+
+
+def test_a_long_chain_behind_which_a_parameter_changes_is_compiled():
+    prog = static.Program()
+    with static.program_guard(prog):
+        y = static.parameter("w", [1.0, 2.0])
+        for _ in range(1500):
+            y = y * 1.001
+        mg.optim.SGD(lr=0.1).minimize(y.sum())
+    step, other = static.compile(prog), static.Executor()
+    step()
+    other.run(prog)
+    np.testing.assert_array_equal(step.parameters["w"], other.scope.values["w"])
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_data_of_an_open_size_that_nobody_reads_need_not_be_fed(backend):
+    prog = static.Program()
+    with static.program_guard(prog):
+        x, _ = static.data("x", [3]), static.data("unread", [-1, 2])
+        y = mg.exp(mg.sin(mg.tanh(x * 2.0)))
+    step = static.compile(prog, fetch=y, backend=backend)
+    wanted = static.Executor().run(prog, {"x": np.ones(3)}, [y])[0]
+    np.testing.assert_array_equal(step(x=np.ones(3)), wanted)
+    np.testing.assert_array_equal(step(x=np.ones(3), unread=np.ones((4, 2))), wanted)
+    np.testing.assert_array_equal(step(x=np.ones(3)), wanted)
+
+
+def test_the_source_of_a_program_with_an_open_size_is_refused():
+    prog = static.Program()
+    with static.program_guard(prog):
+        y = static.data("x", [-1]) * 2.0
+    with pytest.raises(ProgramError, match=r"size of 'x' is open(.|\n)*repair: feed="):
+        static.compile(prog, fetch=y, stop_after="source")

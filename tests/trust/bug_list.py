@@ -549,13 +549,13 @@ COMPILED = [
         "compiler.tracer",
         (
             "what a function gives is in C order",
-            "return np.empty_like(result)",
-            "return np.empty(result.shape, result.dtype)",
+            "return np.zeros_like(result)",
+            "return np.zeros(result.shape, result.dtype)",
         ),
         (
             "what an index array takes out is in C order",
-            "Array(self, np.empty_like(part))",
-            "Array(self, np.empty(part.shape, part.dtype))",
+            "Array(self, np.zeros_like(part))",
+            "Array(self, np.zeros(part.shape, part.dtype))",
         ),
     ),
 ]

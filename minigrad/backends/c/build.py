@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...errors import MinigradError, ProgramError, refusal
+from ...errors import MinigradError, wrong
 
 FLAGS = [
     "-std=c99", "-O3", "-march=native", "-shared", "-fPIC", "-fwrapv", "-fno-math-errno", "-fno-trapping-math",
@@ -53,7 +53,7 @@ def load(text: str, exact: bool) -> Any:
             return connected(_compiled(command, text, folder, name), text)
     what = "there is no folder in which compiled C could be kept"
     repair = "set XDG_CACHE_HOME or TMPDIR to a folder with room that may be written to"
-    raise refusal(what, repair, ProgramError)
+    raise wrong(what, repair)
 
 
 def compiler() -> list[str]:
@@ -63,7 +63,7 @@ def compiler() -> list[str]:
         if path := shutil.which(command[0]):
             return [path, *command[1:]]
     what = f'backend="c" needs a C compiler, and {asked[0] if asked else "cc"} is not there'
-    raise refusal(what, "apt install gcc, or on a Mac: xcode-select --install", ProgramError)
+    raise wrong(what, "apt install gcc, or on a Mac: xcode-select --install")
 
 
 @cache
@@ -130,7 +130,7 @@ def run(command: list[str]) -> None:
 def _failed(command: list[str], why: str) -> MinigradError:
     what = f"the C compiler {command[0]} failed: {why}"
     repair = "set CC to a compiler of C99 (gcc, clang), or compile without backend"
-    return refusal(what, repair, ProgramError)
+    return wrong(what, repair)
 
 
 def _digest(path: Path) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import chain, takewhile
@@ -22,7 +23,7 @@ import numpy as np
 
 from ...compiler.source import comment_of
 from ...static.program.operator import Operator
-from .expressions import LETTERS
+from .expressions import LETTERS, TAKEN, TYPES
 
 #: lines of a nest: longer ones take compilers long
 LONGEST = 48
@@ -124,12 +125,13 @@ def shown(operand: Element | str, axes: list[Any]) -> str:
 class Line:
     """``out = expression``; in a sum the expression may hold {out}, what is there so far."""
 
-    name: str
-    kind: str  # the type in C
     out: Element
     text: str  # {0}, {1}, … stand for the operands
     operands: list[Element | str]
     op: Operator | None
+
+    #: the type in C
+    kind = property(lambda self: TYPES[self.out.dtype.name])
 
     def reads(self) -> list[Element]:
         """Operands in memory."""
@@ -168,11 +170,13 @@ class Nest(Part):
 
 
 def add_line(parts: list[Part], shape: tuple[int, ...], line: Line) -> None:
-    """A line more, in the last nest if it may be."""
+    """A line more, in the last nest if it may be; none where a value would be copied to where it is."""
     axes = long_axes(shape)
     shape = tuple(shape[k] for k in axes)
     line.out = line.out.along(axes)
     line.operands = [o.along(axes) if isinstance(o, Element) else o for o in line.operands]
+    if line.text == "{0}" and line.operands == [line.out]:
+        return
     nest = parts[-1] if parts else None
     if not isinstance(nest, Nest) or nest.shape != shape or not nest.takes(line):
         parts.append(nest := Nest(shape))
@@ -180,15 +184,13 @@ def add_line(parts: list[Part], shape: tuple[int, ...], line: Line) -> None:
     nest.reads |= {e.ref for e in line.reads()}
 
 
-def readers(parts: Iterable[Part]) -> dict[str, set[Part]]:
-    """Member → the parts that read it, those of inner blocks, too."""
-    out: dict[str, set[Part]] = {}
+def readers(parts: Iterable[Part]) -> Counter[str]:
+    """Member → how many parts read it, those of inner blocks, too."""
+    count = Counter[str]()
     for part in parts:
-        for ref in part.reads:
-            out.setdefault(ref, set()).add(part)
-        for ref, inner in readers(chain.from_iterable(part.inner)).items():
-            out.setdefault(ref, set()).update(inner)
-    return out
+        count.update(part.reads)
+        count.update(readers(chain.from_iterable(part.inner)))
+    return count
 
 
 def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:
@@ -200,7 +202,7 @@ def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:
     one = len(set(comments)) == 1
     text, body = comments[: int(one)], []
     local: dict[Element, str] = {}
-    names: set[str] = set()
+    names = {*TAKEN}
     for k, line in enumerate(lines):
         if not one and comments[k] != comments[k - 1 or -1]:
             body.append(comments[k])
@@ -211,12 +213,12 @@ def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:
         )
         if any(line.out in later.reads() for later in lines[k + 1 :]):
             local = {e: n for e, n in local.items() if e.ref != line.out.ref}
-            while line.name in names:
-                line.name += "_"
-            names.add(line.name)
-            local[line.out] = line.name
-            body.append(f"const {line.kind} {line.name} = {value};")
-            value = line.name
+            name = line.out.ref.rpartition(">")[2]
+            while name in names:
+                name += "_"
+            names.add(name)
+            body.append(f"const {line.kind} {name} = {value};")
+            local[line.out] = value = name
         if line in kept:
             body.append(f"{target} = {value};")
     if not axes and local:

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.memory import STATE, aligned_zeros
+from ...compiler.memory import STATE, aligned_zeros, padded
 from ...compiler.schedule import Call, arrays_in, replace_arrays
 from ...compiler.step import Step, explained
 from ...errors import ProgramError
 from ...static.program.program import Program
 from .build import load
 from .nests import Place
-from .text import Slower, Writer, padded
+from .text import Slower, Writer
 
 #: bytes: a smaller feed is copied, which takes less time than to ask where it is
 COPIED = 1 << 13
@@ -48,10 +48,9 @@ class BuiltC:
         self.addresses = (ctypes.c_void_p * len(self.fed))(*(fed.ctypes.data for fed in self.fed))
         members = writer.members["s"]
         *begins, size = np.cumsum([0, *(padded(m.base) for m in members)]).tolist()
-        memory, state = aligned_zeros(max(size, 64), np.uint8), step.memory.arrays[STATE]
-        first = state.ctypes.data
-        self.state = first, first + state.nbytes
-        self.pointers = ctypes.c_void_p(first), ctypes.c_void_p(memory.ctypes.data), self.addresses
+        memory, self.state = aligned_zeros(max(size, 64), np.uint8), step.memory.arrays[STATE]
+        pointers = [ctypes.c_void_p(block.ctypes.data) for block in (self.state, memory)]
+        self.pointers = *pointers, self.addresses
         #: member → the block it lies in, and where it begins there
         self.begins = {m.ref: (memory, begin) for m, begin in zip(members, begins, strict=True)}
         for member, name in zip(writer.members["p"], step.memory.in_order(), strict=True):
@@ -102,7 +101,7 @@ class BuiltC:
         """Show C where a large feed is."""
         if not value.flags.carray:
             value = np.require(value, None, ["C", "A"])
-        if self.state[0] <= value.ctypes.data < self.state[1]:  # it changes while it is read
+        if np.may_share_memory(value, self.state):  # it changes while it is read
             value = value.copy()
         self.fed[k], self.addresses[k] = value, value.ctypes.data
 

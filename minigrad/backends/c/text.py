@@ -21,28 +21,19 @@ from typing import Any
 import numpy as np
 
 from ...compiler.lower import Lowering
-from ...compiler.memory import Memory, refusal, too_many_steps
+from ...compiler.memory import Memory, padded, refusal, too_many_steps
 from ...compiler.passes.dce import drop_unneeded
 from ...compiler.passes.in_place import make_in_place
 from ...compiler.schedule import Array, Branch, Call, Loop, arrays_in
 from ...compiler.syntax import Identifiers, clean
 from ...compiler.tracer import Recorder
-from ...errors import ProgramError
+from ...errors import ProgramError, told
 from ...ops.linalg import explicit
 from ...static.program.program import Program
 from ...static.run.limits import STEP_LIMIT
 from ..replay import index_arrays, loop_dtypes
 from . import nests
-from .expressions import (
-    EXPRESSIONS,
-    TAKEN,
-    TYPES,
-    cast,
-    expression,
-    helpers_in,
-    literal,
-    neutral,
-)
+from .expressions import EXPRESSIONS, TYPES, cast, expression, helpers_in, literal, neutral
 from .nests import Element, Line, Nest, Part, Place, axes_of, indented, looped, shown
 
 #: words that no member may have
@@ -107,17 +98,21 @@ class Writer(Identifiers):
         self.failures: list[Any] = []  # what raises, on what, and whose it is
         self.kept: set[str] = set()
         self.parts: list[Part] = []
-        for name in memory.in_order():
-            place = self.member(memory.parameters[name], name, "p")
-            self.kept.add(place.ref)
-            if name in self.schedule.state:
-                self.places[self.schedule.state[name]] = place
-        for name, array in self.schedule.feeds.items():
-            if array.like is None:
-                raise ProgramError(f"the size of {name!r} is open: C is written for known sizes")
-            self.places[array] = self.member(array.like, name, "f")
-        self.items(self.schedule.items)
-        self.fetched = [self.place(a) for a in self.schedule.fetched]
+        try:
+            for name in memory.in_order():
+                place = self.member(memory.parameters[name], name, "p")
+                self.kept.add(place.ref)
+                if name in self.schedule.state:
+                    self.places[self.schedule.state[name]] = place
+            for name, array in self.schedule.feeds.items():
+                self.places[array] = self.member(array.like, name, "f")
+            self.items(self.schedule.items)
+            self.fetched = [self.place(a) for a in self.schedule.fetched]
+        except Unsayable as why:
+            what = "a parameter or data" if self.op is None else self.op.type
+            line = "" if self.op is None else self.op.source_line
+            advice = "static.compile(program, …) without backend, which takes every operator"
+            raise why.kind(told(f"{what} cannot be said in C: {why}", advice, line)) from None
         for k, place in enumerate(self.fetched):
             if place.ref.startswith("f->"):  # what is fed may be fetched, too
                 self.fetched[k] = self.member(place.view, place.name)
@@ -183,14 +178,15 @@ class Writer(Identifiers):
         """``out = text``, in which {0}, {1}, … are operands: Arrays, Places, Elements or numbers.
 
         Args: ``dtypes``, what each operand is brought to, and ``result``, what the text is of (else as ``out``);
-        ``start``, what a sum over axes begins with, see `sum_text`; ``to``, the element that is written.
+        ``start``, what a sum over axes begins with, see `sum_text` (then {0} is the sum so far, and {1} the first
+        operand); ``to``, the element that is written.
         """
         shape = out.shape if shape is None else shape
         if not math.prod(shape) and start is None:
             return
         dtype = out.dtype
         elements: list[Any] = []
-        texts: list[str] = []
+        texts = [] if start is None else ["{out}"]
         for k, value in enumerate(operands):
             wanted = given = dtypes[k] if dtypes else dtype
             if not isinstance(value, Element | Array | Place) and np.ndim(value) == 0:
@@ -200,15 +196,13 @@ class Writer(Identifiers):
                 elements.append(value if known else self.place(value).element(shape))
                 given = elements[-1].dtype
             texts.append(cast(f"{{{k}}}", given, wanted))
-        said = re.sub(r"\{(\d)\}", lambda m: texts[int(m[1])], text)
+        said = text.format(*texts)
         result = dtype if result is None else result
         if result.kind in "iu" and result.itemsize < 4 and text != "{0}":
             said = f"({TYPES[result.name]})({said})"
         if result != dtype:
             said = cast(f"({said})", result, dtype)
-        name = out.name + "_" * (out.name in TAKEN)
-        kind, to = TYPES[dtype.name], to or out.element()
-        line = Line(name, kind, to, said, elements, self.op)
+        line = Line(to or out.element(), said, elements, self.op)
         if start is None:
             nests.add_line(self.parts, shape, line)
         else:
@@ -216,11 +210,7 @@ class Writer(Identifiers):
 
     def copy(self, out: Place, source: Any) -> None:
         """``out[...] = source``, in the dtype of ``out``."""
-        shape = out.shape
-        axes = nests.long_axes(shape)
-        here, there = (p.element(shape).along(axes) for p in (out, self.place(source)))
-        if here != there:
-            self.line(out, "{0}", [source])
+        self.line(out, "{0}", [source])
 
     def part(self, write: Any, reads: Any, inner: Any = ()) -> None:
         """A piece: its lines, or a function that writes them."""
@@ -249,15 +239,7 @@ class Writer(Identifiers):
         """The parts of calls, loops and branches."""
         for item in items:
             self.op = item.op or self.op
-            try:
-                getattr(self, type(item).__name__.lower())(item)
-            except Unsayable as why:
-                what = self.op.type if self.op is not None else item.path
-                line = getattr(self.op, "source_line", "")
-                raise why.kind(
-                    f"{what} cannot be said in C: {why}\n  at {line}\n"
-                    f"  repair: static.compile(program, …) without backend, which takes every operator"
-                ) from None
+            getattr(self, type(item).__name__.lower())(item)
 
     def call(self, call: Call) -> None:
         """By the kind of a call, or by what its function is."""
@@ -273,7 +255,7 @@ class Writer(Identifiers):
             self.formula(call, function.__name__, args, loop_dtypes(function, args))
         elif function in COPIES:
             copied = function is np.copyto
-            self.line(self.place(args[0]) if copied else self.out(call), "{0}", [args[copied]])
+            self.copy(self.place(args[0]) if copied else self.out(call), args[copied])
         elif function in MOVES:
             self.moved(call)
         elif call.path in NAMED:
@@ -281,10 +263,10 @@ class Writer(Identifiers):
             dtypes[0] = np.dtype(bool) if function is np.where else out.dtype
             self.formula(call, NAMED[call.path], args, [*dtypes, out.dtype])
         elif call.path in ("[]", "np.take", "np.take_along_axis"):
-            self.line(self.out(call), "{0}", [self.looked_up(call)[0]])
+            self.copy(self.out(call), self.looked_up(call)[0])
         elif call.path == "[]=":
             self.write(call, "{1}")
-        elif call.path == "np.einsum" and call.kind != "opaque":
+        elif call.path == "np.einsum":
             self.einsum(call, *args)
         else:
             kind = Slow if function in (np.sort, np.argsort) else Unsayable
@@ -330,7 +312,7 @@ class Writer(Identifiers):
         """Memory of one value."""
         out, value = self.new(call.out), call.args[1]
         if value is not None:
-            self.line(out, "{0}", [value])
+            self.copy(out, value)
 
     def check(self, call: Call) -> None:
         """A condition without which the kernel raises."""
@@ -343,29 +325,24 @@ class Writer(Identifiers):
     def reduce(self, ufunc: Any, call: Call) -> None:
         """A sum over axes, with any operator; along the innermost one NumPy's loop, which has an order of its own."""
         name, kwargs = ufunc.__name__, call.kwargs
-        x = self.place(call.args[0])
-        out = self.out(call)
-        shape = x.shape
-        dtype = out.dtype
+        x, out = self.place(call.args[0]), self.out(call)
+        shape, dtype = x.shape, out.dtype
         text = expression(name, dtype)
-        if kwargs.keys() - {"axis", "keepdims", "initial", "dtype"} or text is None:
-            raise Unsayable(f"{call.path} with {', '.join(kwargs)}")
-        axis = kwargs.get("axis", 0)
-        first = kwargs.get("initial")
+        if text is None:
+            raise Unsayable(f"there is no C for {call.path} on {dtype}")
+        axis, first = kwargs.get("axis", 0), kwargs.get("initial")
         summed = tuple(range(len(shape))) if axis is None else axis if shape else ()
         given = out.view if kwargs.get("keepdims") else np.expand_dims(out.view, summed)
-        to = out.shown(given).element(shape)
-        each = x.element()
+        to, each = out.shown(given).element(shape), x.element()
         if first is None:
             first = neutral(ufunc, dtype)
         axes = axes_of(shape, [to, each], each)
         if axes and dtype.kind == "f" and x.dtype == dtype:
             _, count, k = axes[-1]
             if count >= (nests.LONGEST_ROW + 1 if to.strides[k] else FEW):
-                self.line(out, "{0}", [first])
+                self.copy(out, first)
                 self.each(name, [to, each, to], shape, each)
                 return
-        text = text.replace("{0}", "{out}").replace("{1}", "{0}")
         self.line(out, text, [x], shape=shape, start=literal(first, dtype), to=to)
 
     def accumulate(self, ufunc: Any, call: Call) -> None:
@@ -411,7 +388,7 @@ class Writer(Identifiers):
         if out.dtype.kind not in "fiu":
             raise Unsayable(f"products of {out.dtype}")
         shape = np.broadcast_shapes(*(p.shape for p in factors))
-        text = "{out} + " + " * ".join(f"{{{k}}}" for k in range(len(factors)))
+        text = "{0} + " + " * ".join(f"{{{k}}}" for k in range(1, len(factors) + 1))
         self.line(out, text, factors, shape=shape, start="0", to=to.element(shape))
 
     def einsum(self, call: Call, subscripts: str, *xs: Any) -> None:
@@ -441,11 +418,10 @@ class Writer(Identifiers):
                 self.copy(out.shown(view), part)
             return
         source = self.place(source)
-        numbers = np.arange(1, source.view.size + 1).reshape(source.shape)
-        chosen = call.function(numbers, *more, **call.kwargs)
-        element = self.chosen(source, np.concatenate([[0], offsets(source).ravel()])[chosen])
+        chosen = call.function(offsets(source) + 1, *more, **call.kwargs)
+        element = self.chosen(source, np.maximum(chosen - 1, 0))
         if chosen.all():
-            self.line(out, "{0}", [element])
+            self.copy(out, element)
         else:
             dtypes = out.dtype, np.dtype(bool)
             self.line(out, "{1} ? {0} : 0", [element, chosen != 0], dtypes)
@@ -502,7 +478,6 @@ class Writer(Identifiers):
         """Values into places that are looked up, one after the other: {1} is a value, {0} what is there."""
         out = self.place(call.args[0])
         element, shape = self.looked_up(call)
-        text = text.replace("{0}", "{out}").replace("{1}", "{0}")
         self.line(out, text, [call.args[2]], shape=shape, start="", to=element)
 
     def at(self, ufunc: Any, call: Call) -> None:
@@ -525,9 +500,9 @@ class Writer(Identifiers):
         back, t = loop.backward, self.unique("step1")
         begins = []
         for start, begin, _, final in loop.carried:
-            begins.append(self.new(begin, self.place(start).view))
-            self.copy(begins[-1], start)
-            self.places[final] = begins[-1]
+            place = self.places[final] = self.new(begin, self.place(start).view)
+            self.copy(place, start)
+            begins.append(place)
         frames = self.places[loop.frames] if back else self.frames(loop)
         steps, count = frames["steps"], frames["count"]
         for seq, part in loop.slices:
@@ -536,7 +511,7 @@ class Writer(Identifiers):
             self.places[here] = mapped(frames[value], partial(row, t=t))
         for _, total, like in loop.totals:
             place = self.new(total, self.place(like).view)
-            self.line(place, "{0}", [0.0 if count else -0.0])
+            self.copy(place, 0.0 if count else -0.0)
         with self.block(loop.test) as test:
             pass
         with self.block(loop.body) as body:
@@ -636,7 +611,7 @@ class Writer(Identifiers):
 
     def is_needed(self, nest: Nest, ref: str) -> bool:
         """Whether anything but this nest reads a member."""
-        return ref in self.kept or bool(self.readers.get(ref, set()) - {nest})
+        return ref in self.kept or self.readers[ref] > (ref in nest.reads)
 
     def text(self) -> str:
         """The whole file."""
@@ -657,10 +632,9 @@ class Writer(Identifiers):
         body = "\n".join(functions)
         words = self.kept | set(re.findall(r"\b(?:[psf]->)?[A-Za-z]\w*", body))
         tables = [text + "\n" for place, text in self.tables.values() if place.ref in words]
-        structs = ""
-        for section, name in (("p", "parameters"), ("s", "memory"), ("f", "feeds")):
-            members = [m for m in self.members[section] if section == "f" or m.ref in words]
-            self.members[section] = members
+        self.members["s"] = [m for m in self.members["s"] if m.ref in words]
+        structs, names = "", ("parameters", "memory", "feeds")
+        for name, members in zip(names, self.members.values(), strict=True):
             lines = indented([declared(m) for m in members] or ["char nothing;"])
             structs += "\n".join([f"struct {name} {{", *lines, "};", "", ""])
         head = "#include <math.h>\n#include <stdint.h>\n\n" + helpers_in(body)
@@ -675,11 +649,6 @@ def function(name: str, body: list[str]) -> str:
         "struct parameters *restrict p, struct memory *restrict s, const struct feeds *restrict f"
     )
     return "\n".join([f"int {name}({structs}) {{", *lines, "}", ""])
-
-
-def padded(array: Any) -> int:
-    """The bytes of an array as a member, so that every member begins at a multiple of 64."""
-    return max(-(-int(array.nbytes) // 64), 1) * 64
 
 
 def declared(member: Place) -> str:
