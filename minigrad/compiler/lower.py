@@ -7,6 +7,7 @@ values of a step that a grad block reads are what a loop saves.
 from collections import Counter
 from collections.abc import Iterable
 from copy import copy
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -37,15 +38,16 @@ from .tracer import Recorder
 SMALL = 1 << 13
 
 
+@dataclass
 class Names:
     """The names of a block and their Arrays; a grad block sees the values of its forward block as saved ones."""
 
-    def __init__(
-        self, block: Block, parent: "Names | None" = None, forward: "Names | None" = None
-    ) -> None:
-        self.block, self.parent, self.forward = block, parent, forward
-        self.values: dict[str, Array] = {}
-        self.saved: dict[Array, Array] = {}  # a value of the forward step → its name here
+    block: Block
+    parent: "Names | None" = None
+    forward: "Names | None" = None
+    values: dict[str, Array] = field(default_factory=dict)
+    #: a value of the forward step → its name here
+    saved: dict[Array, Array] = field(default_factory=dict)
 
     def find(self, name: str) -> Array:
         if name in self.values:
@@ -300,15 +302,15 @@ class Lowering:
         begins = []
         for local, name in given:
             start = self.in_order(names.find(name))
-            inner.values[local] = Array(self.recorder, start.like, local, near=[start])
-            begins.append((start, inner.values[local]))
+            begin = inner.values[local] = Array(self.recorder, start.like, local, near=[start])
+            begins.append((start, begin))
         for local, name in sliced:
             seq = names.find(name)
             like = seq.like
             if like is not None:
                 like = like[0] if len(like) else np.zeros(like.shape[1:], like.dtype)
-            inner.values[local] = Array(self.recorder, like, local, near=[seq])
-            item.slices.append((seq, inner.values[local]))
+            part = inner.values[local] = Array(self.recorder, like, local, near=[seq])
+            item.slices.append((seq, part))
         if op.type == "while":
             test = Names(self.program.blocks[op.attrs["cond_block"]], inner)
             self.inside(item.test, test)

@@ -31,10 +31,6 @@ class Memory:
     arrays: dict[str, np.ndarray[Any, Any]]
     slabs: list[list[str]]
 
-    def in_order(self) -> list[str]:
-        """All parameters as they lie in memory."""
-        return sorted(self.parameters, key=lambda name: self.parameters[name].ctypes.data)
-
 
 def start_memory(program: Program, executor: Executor | None) -> Memory:
     """Lay out the persistable variables: what is updated alike side by side, what is only read behind all of it."""

@@ -213,13 +213,11 @@ class Writer(Identifiers):
 
     def loop(self, item: Loop) -> list[str]:
         """``while``, ``for`` over slices, ``for`` back over what the steps saved."""
-        stacks = [(stack, self.unique(self.name(stack) + "_steps")) for _, stack in item.stacked]
+        stacks = {stack: self.unique(self.name(stack) + "_steps") for _, stack in item.stacked}
         frames = "" if item.backward or item.frames is None else self.name(item.frames)
-        lines = [f"{target} = []" for target in [frames, *(t for _, t in stacks)] if target]
+        lines = [f"{target} = []" for target in [frames, *stacks.values()] if target]
         lines += [f"{self.name(total)} = None" for _, total, _ in item.totals]
-        starts, begins, nexts, finals = (
-            zip(*item.carried, strict=True) if item.carried else [()] * 4
-        )
+        starts, begins, nexts, finals = [*zip(*item.carried, strict=True)] or [()] * 4
         lines += self.assigned(begins, starts)
         body = []
         if item.go_on is not None:
@@ -230,8 +228,8 @@ class Writer(Identifiers):
         for value, total, _ in item.totals:
             t, v = self.name(total), self.name(value)
             body.append(f"{t} = {v} if {t} is None else np.add({t}, {v})")
-        for (value, _), (_, target) in zip(item.stacked, stacks, strict=True):
-            body.append(f"{target}.append({self.name(value)})")
+        for value, stack in item.stacked:
+            body.append(f"{stacks[stack]}.append({self.name(value)})")
         if frames:
             body.append(f"{frames}.append(({listed(map(self.name, item.saved))}))")
         body += self.assigned(begins, nexts)
@@ -243,8 +241,8 @@ class Writer(Identifiers):
         for _, total, like in item.totals:
             zeros = f"{self.name(total)} = np.zeros_like({self.name(like)})"
             lines += [f"if {self.name(total)} is None:", *indented([zeros])]
-        for (value, _), (stack, target) in zip(item.stacked, stacks, strict=True):
-            lines.append(self.stacked(value, stack, target, item.backward))
+        for value, stack in item.stacked:
+            lines.append(self.stacked(value, stack, stacks[stack], item.backward))
         return lines
 
     def header(self, item: Loop) -> str:

@@ -44,7 +44,7 @@ class BuiltC:
             raise Slower(f"{len(calls)} calls of NumPy take no longer than one of C")
         self.writer, self.text, self.names = writer, writer.text(), writer.table
         self.function = load(self.text, step.exact)
-        self.fed = [np.empty_like(m.base) for m in writer.members["f"]]
+        self.fed = [member.base for member in writer.members["f"]]
         self.addresses = (ctypes.c_void_p * len(self.fed))(*(fed.ctypes.data for fed in self.fed))
         members = writer.members["s"]
         *begins, size = np.cumsum([0, *(padded(m.base) for m in members)]).tolist()
@@ -53,8 +53,6 @@ class BuiltC:
         self.pointers = *pointers, self.addresses
         #: member → the block it lies in, and where it begins there
         self.begins = {m.ref: (memory, begin) for m, begin in zip(members, begins, strict=True)}
-        for member, name in zip(writer.members["p"], step.memory.in_order(), strict=True):
-            self.begins[member.ref] = step.parameters[name], 0
         self.feeds = tuple(writer.schedule.feeds)
         self.run, self.fits = self.prepared()
 
@@ -62,7 +60,7 @@ class BuiltC:
         """What NumPy sees at a place."""
         members, view = self.writer.members["f"], place.view
         blocks = self.begins | {m.ref: (fed, 0) for m, fed in zip(members, self.fed, strict=True)}
-        block, begin = blocks.get(place.ref, (place.base, 0))  # else a table of known numbers
+        block, begin = blocks.get(place.ref, (place.base, 0))  # else a parameter, or known numbers
         begin += place.offset * view.itemsize
         return np.ndarray(view.shape, view.dtype, block, begin, view.strides)
 

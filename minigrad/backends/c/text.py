@@ -99,8 +99,9 @@ class Writer(Identifiers):
         self.kept: set[str] = set()
         self.parts: list[Part] = []
         try:
-            for name in memory.in_order():
-                place = self.member(memory.parameters[name], name, "p")
+            arrays = memory.parameters
+            for name in sorted(arrays, key=lambda name: arrays[name].ctypes.data):
+                place = self.member(arrays[name], name, "p")
                 self.kept.add(place.ref)
                 if name in self.schedule.state:
                     self.places[self.schedule.state[name]] = place
@@ -109,8 +110,8 @@ class Writer(Identifiers):
             self.items(self.schedule.items)
             self.fetched = [self.place(a) for a in self.schedule.fetched]
         except Unsayable as why:
-            what = "a parameter or data" if self.op is None else self.op.type
-            line = "" if self.op is None else self.op.source_line
+            what = getattr(self.op, "type", "a parameter or data")
+            line = getattr(self.op, "source_line", "")
             advice = "static.compile(program, …) without backend, which takes every operator"
             raise why.kind(told(f"{what} cannot be said in C: {why}", advice, line)) from None
         for k, place in enumerate(self.fetched):
@@ -139,7 +140,7 @@ class Writer(Identifiers):
         if like.dtype.name not in TYPES:
             raise Unsayable(f"there are no {like.dtype} in this C")
         name = self.unique(clean(wanted) if wanted else "t1")
-        like = np.empty_like(like)
+        like = np.empty_like(like) if section == "s" else like
         self.members[section].append(Place(f"{section}->{name}", like, like))
         return self.members[section][-1]
 
@@ -169,26 +170,25 @@ class Writer(Identifiers):
         out: Place,
         text: str,
         operands: Any,
-        dtypes: Any = (),
-        result: Any = None,
+        loop: Any = (),
         shape: Any = None,
         start: Any = None,
         to: Any = None,
     ) -> None:
         """``out = text``, in which {0}, {1}, … are operands: Arrays, Places, Elements or numbers.
 
-        Args: ``dtypes``, what each operand is brought to, and ``result``, what the text is of (else as ``out``);
+        Args: ``loop``, the dtypes that operands are brought to, and that of the text (else as ``out``);
         ``start``, what a sum over axes begins with, see `sum_text` (then {0} is the sum so far, and {1} the first
         operand); ``to``, the element that is written.
         """
         shape = out.shape if shape is None else shape
         if not math.prod(shape) and start is None:
             return
-        dtype = out.dtype
+        *dtypes, result = loop or [out.dtype] * (len(operands) + 1)
         elements: list[Any] = []
         texts = [] if start is None else ["{out}"]
         for k, value in enumerate(operands):
-            wanted = given = dtypes[k] if dtypes else dtype
+            given = wanted = dtypes[k]
             if not isinstance(value, Element | Array | Place) and np.ndim(value) == 0:
                 elements.append(literal(value, wanted))
             else:
@@ -197,11 +197,10 @@ class Writer(Identifiers):
                 given = elements[-1].dtype
             texts.append(cast(f"{{{k}}}", given, wanted))
         said = text.format(*texts)
-        result = dtype if result is None else result
         if result.kind in "iu" and result.itemsize < 4 and text != "{0}":
             said = f"({TYPES[result.name]})({said})"
-        if result != dtype:
-            said = cast(f"({said})", result, dtype)
+        if result != out.dtype:
+            said = cast(f"({said})", result, out.dtype)
         line = Line(to or out.element(), said, elements, self.op)
         if start is None:
             nests.add_line(self.parts, shape, line)
@@ -287,7 +286,7 @@ class Writer(Identifiers):
             places = [self.converted(a, result).element(out.shape) for a in args]
             self.each(name, [*places, out.element()], out.shape, out.element())
         else:
-            self.line(out, text, args, dtypes, result)
+            self.line(out, text, args, loop)
 
     def converted(self, value: Any, dtype: np.dtype[Any]) -> Place:
         """A value in memory, in a dtype."""
@@ -423,8 +422,8 @@ class Writer(Identifiers):
         if chosen.all():
             self.copy(out, element)
         else:
-            dtypes = out.dtype, np.dtype(bool)
-            self.line(out, "{1} ? {0} : 0", [element, chosen != 0], dtypes)
+            loop = out.dtype, np.dtype(bool), out.dtype
+            self.line(out, "{1} ? {0} : 0", [element, chosen != 0], loop)
 
     def chosen(self, x: Place, at: Any) -> Element:
         """Elements in places that are known: a view where they lie regularly, a table else."""
