@@ -94,7 +94,7 @@ class Writer(Identifiers):
         self.op: Any = None
         self.places: dict[Any, Any] = {}  # where an Array is, or what a loop saved
         self.members: dict[str, list[Place]] = {"p": [], "s": [], "f": []}
-        self.tables: dict[Any, tuple[Place, str]] = {}
+        self.tables: dict[Any, Place] = {}  # known numbers
         self.failures: list[Any] = []  # what raises, on what, and whose it is
         self.kept: set[str] = set()
         self.parts: list[Part] = []
@@ -157,11 +157,8 @@ class Writer(Identifiers):
             raise Unsayable(f"it holds {table.size:,} known numbers of {table.dtype}")
         key = table.dtype.name, table.shape, table.tobytes()
         if key not in self.tables:
-            name, ctype = self.unique("k1"), TYPES[table.dtype.name]
-            numbers = ", ".join(literal(v, table.dtype) for v in table.ravel().tolist()) or "0"
-            text = f"static const {ctype} {name}[] = {{{numbers}}};"
-            self.tables[key] = Place(name, table, table), text
-        return self.tables[key][0]
+            self.tables[key] = Place(self.unique("k1"), table, table)
+        return self.tables[key]
 
     # -- lines and parts ------------------------------------------------------------------------
 
@@ -511,10 +508,8 @@ class Writer(Identifiers):
         for _, total, like in loop.totals:
             place = self.new(total, self.place(like).view)
             self.copy(place, 0.0 if count else -0.0)
-        with self.block(loop.test) as test:
-            pass
-        with self.block(loop.body) as body:
-            self.hand_on(loop, frames, begins, t, back)
+        with self.block(loop.test) as test, self.block(loop.body) as body:
+            self.hand_on(loop, frames, begins, t)
         head = f"for (int {t} = 0; {t} < {steps}; {t}++) {{"
         if back:
             last = f"(int){count.first}" if count else steps
@@ -548,7 +543,7 @@ class Writer(Identifiers):
         frames = self.places[loop.frames] = {"steps": steps, "count": count}
         return frames
 
-    def hand_on(self, loop: Loop, frames: Any, begins: list[Place], t: str, back: bool) -> None:
+    def hand_on(self, loop: Loop, frames: Any, begins: list[Place], t: str) -> None:
         """Behind a step: what it saves, adds up, stacks and hands to the next one."""
 
         def stacked(place: Place, name: str) -> Place:
@@ -557,7 +552,7 @@ class Writer(Identifiers):
             self.copy(row(whole, t), place)
             return whole
 
-        for value in () if back else loop.saved:
+        for value in () if loop.backward else loop.saved:
             saved = self.places[value]
             frames[value] = mapped(saved, lambda p: stacked(p, f"{p.name}_saved"))
         for value, total, _ in loop.totals:
@@ -630,7 +625,7 @@ class Writer(Identifiers):
         functions.append(function("step", calls + groups[-1]))
         body = "\n".join(functions)
         words = self.kept | set(re.findall(r"\b(?:[psf]->)?[A-Za-z]\w*", body))
-        tables = [text + "\n" for place, text in self.tables.values() if place.ref in words]
+        tables = [declared(t) + "\n" for t in self.tables.values() if t.ref in words]
         self.members["s"] = [m for m in self.members["s"] if m.ref in words]
         structs, names = "", ("parameters", "memory", "feeds")
         for name, members in zip(names, self.members.values(), strict=True):
@@ -651,8 +646,11 @@ def function(name: str, body: list[str]) -> str:
 
 
 def declared(member: Place) -> str:
-    """A member in its struct."""
+    """A member in its struct, or a table."""
     base, ctype = member.base, TYPES[member.base.dtype.name]
+    if "->" not in member.ref:
+        numbers = ", ".join(literal(v, base.dtype) for v in base.ravel().tolist()) or "0"
+        return f"static const {ctype} {member.ref}[] = {{{numbers}}};"
     if member.ref.startswith("f->"):
         return f"const {ctype} *{member.name}; /* {[*base.shape]} */"
     return f"{ctype} {member.name}[{padded(base) // base.itemsize}]; /* {[*base.shape]} */"
