@@ -483,7 +483,7 @@ class View:
         """
         graph, self.most, self.folding = self.whole, most, None
         by_module = self.detail != "pruned" and any(r.folds for r in graph.regions.values())
-        many = len(graph.nodes) > (MODULES if by_module else most)
+        many = len(graph.nodes) > (min(most, MODULES) if by_module else most)
         if self.detail == "folded" or (many and self.detail != "full"):
             for folding in _ways(graph, by_module, most):
                 self.folding = folding
