@@ -131,11 +131,18 @@ class FunctionNode(Several):
     def pull_graph(self, g: Any) -> Any:
         self.ctx._node = self
         try:
-            return self._run(g)
+            return self._run(g, self._last)
         finally:
             self.ctx._node = None
 
-    def _run(self, grads: Listed) -> Listed:
+    def _last(self, found: Any, *grads: Any) -> Any:
+        """What was found without a graph, and must not be differentiated."""
+        # in the place of the inputs: what hangs on them hangs on their gradients, too
+        edges = zip(self.edges, self.shapes, strict=True)
+        inputs = [wrap(np.broadcast_to(0.0, s), e) for e, s in edges if e is not None]
+        return _Last.apply(self.function.__name__, found, *grads, *inputs)
+
+    def _run(self, grads: Listed, last: Any = None) -> Listed:
         gave, count = as_list(self.function.backward(self.ctx, *grads)), len(self.shapes)
         while len(gave) > count and gave[-1] is None:
             gave.pop()  # more None than arguments say nothing wrong
@@ -148,7 +155,10 @@ class FunctionNode(Several):
             if edge is None or value is None:
                 gave[k] = None
                 continue
-            gave[k] = value = value if isinstance(value, Tensor) else wrap(np.asarray(value))
+            if not isinstance(value, Tensor):
+                value = np.asarray(value)
+                value = wrap(value) if last is None else last(value, *grads)  # NumPy left no graph
+            gave[k] = value
             if value.shape != shape:
                 what = f"{self.function.__name__}.backward returned {describe(value)} as gradient {k}, "
                 what += f"the argument has the shape {list(shape)}."
@@ -160,7 +170,8 @@ class FunctionNode(Several):
 class Function:
     """Base of custom ops: write ``forward(ctx, ...)`` and ``backward(ctx, *grads)``, call ``apply``.
 
-    For Tensors only: what programs are to hold, too, is a `primitive`.
+    For Tensors only: what programs are to hold, too, is a `primitive`.  A backward that returns
+    arrays of NumPy gives first derivatives only.
 
     >>> import minigrad as mg
     >>> class Cube(mg.Function):
@@ -257,12 +268,8 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     def once(ctx: Any, *grads: Any) -> Any:
         with no_grad():
             found = backward(ctx, *grads)
-        if ctx._node is None:  # nobody asked for a graph of the gradients
-            return found
-        # in the place of the inputs: what hangs on them hangs on their gradients, too
-        edges = zip(ctx._node.edges, ctx._node.shapes, strict=True)
-        inputs = [wrap(np.broadcast_to(0.0, s), e) for e, s in edges if e is not None]
-        return _Last.apply(found, *grads, *inputs)
+        # without a node, nobody asked for a graph of the gradients
+        return found if ctx._node is None else ctx._node._last(found, *grads)
 
     return once
 
@@ -271,13 +278,15 @@ class _Last(Function):
     """Hands gradients on; the end of what can be differentiated."""
 
     @staticmethod
-    def forward(ctx: Any, found: Any, *sources: Any) -> Any:
+    def forward(ctx: Any, name: str, found: Any, *sources: Any) -> Any:
+        ctx.name = name
         return found
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        what = "this backward is marked once_differentiable: it has no second derivative"
-        raise refusal(what, "", GradError)
+        what = f"{ctx.name}.backward is marked once_differentiable or returned an array of NumPy: "
+        what += "it has no second derivative (jvp takes one, too)"
+        raise refusal(what, "compute it in backward with the functions of minigrad", GradError)
 
 
 # -- checkpoint: compute again in backward instead of keeping values -----------------------

@@ -88,6 +88,36 @@ def test_what_is_saved_on_the_way_has_first_derivatives_and_no_wrong_second_ones
         g.backward()
 
 
+class InNumPy(mg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return np.exp(x.detach().numpy())
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g.detach().numpy() * np.exp(x.detach().numpy())
+
+
+@pytest.mark.parametrize(
+    "derive",
+    [
+        lambda f, x: mg.hessian(lambda x: f(x).sum(), x),
+        lambda f, x: mg.hvp(lambda x: f(x).sum(), x, mg.ones(2)),
+        lambda f, x: mg.jvp(f, x, mg.ones(2)),
+        lambda f, x: mg.grad(f(x).sum(), x, create_graph=True)[0].sum().backward(),
+    ],
+)
+def test_a_backward_in_numpy_has_first_derivatives_and_no_wrong_second_ones(derive):
+    x = leaf([1.0, 2.0])
+    assert mg.gradcheck(InNumPy.apply, x)
+    np.testing.assert_allclose(mg.jacobian(InNumPy.apply, x).numpy(), np.diag(np.exp([1.0, 2.0])))
+    with pytest.raises(GradError, match=r"InNumPy.backward .* array of NumPy") as caught:
+        derive(InNumPy.apply, x)
+    assert "with the functions of minigrad" in str(caught.value)
+
+
 class Straight(mg.Function):
     @staticmethod
     def forward(ctx, x):
