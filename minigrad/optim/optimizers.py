@@ -423,11 +423,11 @@ class Optimizer(CheckedConstructors):
             what = f"a group of parameters is a dictionary with 'params', not {describe(group)}"
             raise refusal(what, advice, GradError)
         options = {_NAMES.get(name, name): v for name, v in group.items() if name != "params"}
-        for name in options:
-            if name not in defaults:
-                names = ("momentum", "nesterov", *defaults)
-                known = [n for n in names if _NAMES.get(n, n) in defaults]
+        for name in group:
+            if name != "params" and _NAMES.get(name, name) not in defaults:
+                known = [n for n in (*_NAMES, *defaults) if _NAMES.get(n, n) in defaults]
                 what = f"a group of parameters has no {name!r}{did_you_mean(name, known)}"
+                advice = "momentum=0.9 for all groups" if name in _NAMES else advice
                 raise refusal(what, f"an option that all groups have: {advice}", ArgumentError)
         params = leaves(group["params"])
         if twice := [p for p in params if p in self.state]:

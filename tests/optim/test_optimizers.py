@@ -431,6 +431,19 @@ def test_settings_that_are_no_such_numbers_are_quoted_with_one_that_is(make, wor
         make()
 
 
+def test_a_momentum_of_one_group_needs_one_of_all_and_the_error_says_how():
+    v, w = (mg.tensor(1.0, requires_grad=True) for _ in range(2))
+    groups = [{"params": [v]}, {"params": [w], "momentum": 0.5}]
+    with pytest.raises(mg.MinigradError, match="no 'momentum'.*\n.*\n.*momentum=0.9 for all"):
+        optim.SGD(groups, lr=0.1)
+    groups[0]["momentum"] = 0.0
+    optimizer = optim.SGD(groups, lr=0.1, momentum=0.9)
+    for _ in range(2):
+        v.grad = w.grad = mg.tensor(1.0)
+        optimizer.step()
+    np.testing.assert_allclose([v.item(), w.item()], [0.8, 0.75])
+
+
 def test_numbers_of_numpy_whole_ones_and_the_ends_of_what_is_allowed_are_taken():
     for lr in (0, 0.0, 1, np.float32(0.5), np.int64(1)):
         assert optim.SGD(lr=lr, momentum=0.0).lr == lr
