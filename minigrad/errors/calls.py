@@ -168,7 +168,8 @@ def call_error(
     most = known.index("") if "" in known else len(known)  # what stands behind a * has a name
     advice = TABLES["too few values"].get(name, "") if missing or count else ""
     if unknown in known:
-        what, advice = f"got {unknown!r} twice, by position and by name", ""
+        advice = TABLES["too many values"].get(name, "")
+        what = f"got {unknown!r} twice, by position and by name"
     elif unknown is not None:
         close = meant(unknown, known)
         advice = "" if close else instead(unknown, name)

@@ -93,6 +93,10 @@ def test_a_call_that_does_not_fit_names_what_it_is_called_as(call, message):
         (lambda: mg.zeros((2, 3), device="cuda"), "leave it out: all arrays are NumPy's"),
         (lambda: optim.Adam([W], betas=(0.9, 0.99)), "beta1=0.9, beta2=0.999"),
         (lambda: data.DataLoader(np.ones(3), num_workers=2), "leave it out: batches are cut"),
+        (
+            lambda: data.DataLoader(np.ones(3), np.ones(3), batch_size=2),
+            "DataLoader((images, labels), batch_size=32)",
+        ),
         (lambda: mg.mse(W, W, ignore_index=1), "leave these rows out"),
         (lambda: mg.huber(W, W, weight=W), "(losses * w).sum() / w.sum()"),
         (lambda: mg.huber(W, W, beta=2.0), "mg.huber(x, y, delta=beta) / beta"),
