@@ -487,6 +487,17 @@ def test_whatever_way_a_feed_is_stored_the_result_is_the_interpreters(feed, exac
         np.testing.assert_array_equal(one, other)
 
 
+def test_data_of_an_open_size_that_nobody_reads_need_not_be_fed():
+    prog = static.Program()
+    with static.program_guard(prog):
+        _, x = static.data("unread", [-1, 3]), static.data("x", [-1])
+        y = x * 2.0
+    step = static.compile(prog, fetch=y)
+    for feed in ({"x": np.ones(2)}, {"x": np.ones(2), "unread": np.ones((1, 3))}):
+        assert step(**feed).tolist() == [2.0, 2.0]
+        assert static.Executor().run(prog, feed, [y])[0].tolist() == [2.0, 2.0]
+
+
 def test_one_array_may_be_fed_twice():
     prog = static.Program()
     with static.program_guard(prog):
