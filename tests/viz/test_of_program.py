@@ -400,3 +400,15 @@ def test_a_small_program_is_not_folded():
     graph = draw(samples.shared_w()).graph
     assert not graph.notes
     assert len(Picture(graph).graph.nodes) == 32
+
+
+def test_an_attr_that_is_a_number_of_numpy_is_drawn_as_one_of_python():
+    from minigrad import static
+
+    prog = static.Program()
+    with static.program_guard(prog):
+        x = static.data("x", [2])
+        attrs = {"scale": np.float64(2.5), "bias": 0.0}
+        prog.global_block().append_op("scale", {"x": [x]}, {"out": ["y"]}, attrs)
+    lines = [n.lines for n in draw(prog).graph.nodes.values() if n.kind == "op"]
+    assert "scale=2.5" in str(lines)

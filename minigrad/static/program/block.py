@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...errors import ProgramError, did_you_mean, user_frame, wrong
 from ...errors.other_libraries import TABLES, knows_others
 from ...grad_names import EMPTY
@@ -152,6 +154,8 @@ class Block:
         inputs: Slots = {}
         numbers: Attrs = {}
         several = primitive.list_input
+        attrs = {n: _number(v, args) if type(v) is np.float64 else v for n, v in attrs.items()}
+        args = tuple(_number(a, args) if type(a) is np.float64 else a for a in args)
         for slot, arg in zip(primitive.slot_names(len(args)), args, strict=True):
             if arg.__class__ is Variable and arg.block is self:
                 name = arg.name
@@ -206,6 +210,12 @@ def is_cut_off(block: Block, inputs: Slots) -> bool:
 #: numbers, and what attrs may be compared by: a union made in the call would cost as much as the rest of it
 NUMBERS = (int, float)
 COMPARED = (int, float, str, tuple)
+
+
+def _number(value: Any, args: Args) -> Any:
+    """A number of NumPy as Python's; as an array if it makes what it meets wider, which that one never does."""
+    sizes = (a.dtype.itemsize for a in args if isinstance(a, Variable) and a.dtype.kind == "f")
+    return np.array(value) if min(sizes, default=8) < 8 else float(value)
 
 
 def _is_default(value: Any, default: Any) -> bool:

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from textwrap import wrap
 from typing import Any
 
+import numpy as np
+
 from ...grad_names import EMPTY, ZERO, base, is_gradient, label_of
 from ..graph.format import LONGEST_NAME, format_number
 from ..graph.graph import Graph, Node
@@ -433,8 +435,10 @@ def read_names(op: Any) -> set[str]:
 
 def attr_words(op: Any) -> tuple[str, tuple[str, ...]]:
     """(what stands behind the type, further lines): ``fill_constant 1.0``, ``axis=0``."""
-    attrs = getattr(op, "attrs", {}).items()
-    shown = {k: v for k, v in attrs if isinstance(v, _SHOWN) and v not in ((), [])}
+    attrs = {
+        k: v.item() if isinstance(v, np.generic) else v for k, v in getattr(op, "attrs", {}).items()
+    }
+    shown = {k: v for k, v in attrs.items() if isinstance(v, _SHOWN) and v not in ((), [])}
     value = shown.pop("value", None) if op.type.startswith("fill") else None
     blocks = tuple(f"{k} = {v}" for k, v in shown.items() if k.endswith("block"))
     rest = ", ".join(f"{k}={v!r}" for k, v in shown.items() if not k.startswith("_"))

@@ -227,6 +227,25 @@ def test_a_shape_of_another_value_stands_for_an_attr(prog):
     assert b.shape == (2, 3)
 
 
+def test_a_number_of_numpy_is_that_of_python_where_no_narrower_value_meets_it(prog):
+    x = prog.global_block().var("x")
+    x * np.sqrt(2.0), mg.clip(x, min=np.float64(0.5))
+    shown = [repr(list(op.attrs.values())) for op in prog.global_block().ops]
+    assert shown == ["[1.4142135623730951]", "[0.5]"]
+
+
+def test_a_number_of_numpy_makes_float32_wider_and_is_stored_so(prog):
+    x = static.data("f", [2], "float32")
+    made = [x * np.sqrt(2.0), np.float64(2.0) - x, mg.clip(x, min=np.float64(0.5)), x * 2.0]
+    assert [v.dtype.name for v in made] == ["float64", "float64", "float64", "float32"]
+    for again in (prog, static.parse(str(prog)), static.Program.from_json(prog.to_json())):
+        feed, names = {"f": np.ones(2, "float32")}, [v.name for v in made]
+        for step in (static.Executor().run, static.compile):
+            got = step(again, feed, names)
+            values = got if isinstance(got, list) else got(**feed)
+            assert [a.dtype for a in values] == [v.dtype for v in made]
+
+
 def test_numbers_are_attrs_where_a_slot_is_one_value_and_constants_in_lists(prog):
     x = static.data("v", [2])
     x * True, x * 2, x * 2.5
