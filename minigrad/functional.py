@@ -44,9 +44,9 @@ def _vectors(v: Any, given: Any, like: list[Tensor], what: str) -> list[Tensor]:
     vectors = []
     for a, t in zip(values, like, strict=True):
         vector = a if isinstance(a, Tensor) else wrap(np.asarray(a, t.dtype))
-        if vector.shape != t.shape:
-            shape = list(t.shape)
-            unlike = f"the {what} vector is {describe(vector)}, it must have the shape {shape}"
+        if vector.shape != t.shape or a is None:
+            shape, given = list(t.shape), a if a is None else vector
+            unlike = f"the {what} vector is {describe(given)}, it must have the shape {shape}"
             raise refusal(unlike, f"v=mg.ones({shape}), or another of this shape")
         vectors.append(vector)
     return vectors
@@ -76,7 +76,8 @@ def vjp(
     xs = _point(inputs, create_graph)
     with enable_grad():
         ys = _outputs(value := function(*xs))
-        seeds = [None] * len(ys) if v is None else _vectors(v, value, ys, "vjp")
+        one = v is None and all(y.size == 1 for y in ys)
+        seeds = [None] * len(ys) if one else _vectors(v, value, ys, "vjp")
         grads = _grads(ys, seeds, xs, create_graph)
     return _values(ys, value, create_graph), _packed(grads, inputs)
 

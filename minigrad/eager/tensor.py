@@ -20,7 +20,7 @@ from ..ops.shape import Array, broadcast_to
 from ..primitives.arguments import Args, Attrs
 from ..primitives.dispatch import EAGER
 from ..primitives.registry import Primitive
-from ..primitives.values import Operators, ufunc_on_values
+from ..primitives.values import Operators, of_numpy, ufunc_on_values
 from .grad_fn import AccumulateGrad, HookHandle, Hooks, Node, no_graph_reason, place_of
 from .inplace import augment, change, last_change
 from .mode import MODE
@@ -101,6 +101,7 @@ class Tensor(Operators):
         alike = isinstance(value, Tensor) and value.dtype == self.dtype
         if value is not None and not (alike and value.shape == self.shape):
             what = f"the gradient of {describe(self)} cannot be {describe(value)}"
+            what += ", an array" * isinstance(value, np.ndarray)
             advice = "a Tensor of the shape and the dtype of its value, or None"
             raise refusal(what, advice, ShapeError if alike else DTypeError)
         self._grad = value
@@ -508,12 +509,11 @@ class Tensor(Operators):
         self._refuse_if_graph("NumPy")
         return np.array(self._data, dtype)
 
-    def _refuse_if_graph(self, what: str) -> None:
+    def _refuse_if_graph(self, what: str, here: str = "mg.exp(x) instead of np.exp(x)") -> None:
         if self._node is not None:
             raise refusal(
                 f"{what} on a Tensor that requires grad would cut the graph silently",
-                "x.detach().numpy() if that is meant; else the function of minigrad "
-                "(mg.exp(x) instead of np.exp(x))",
+                f"x.detach().numpy() if that is meant; else the function of minigrad ({here})",
                 GradError,
             )
 
@@ -525,7 +525,8 @@ class Tensor(Operators):
 
         def refuse(tensor: Tensor) -> None:
             if function not in (np.shape, np.ndim, np.size):
-                tensor._refuse_if_graph(f"np.{function.__name__}")
+                home, name = function.__module__.replace("numpy", "np"), function.__name__
+                tensor._refuse_if_graph(f"{home}.{name}", of_numpy(name))
 
         return function(*_values(args, refuse), **_values(kwargs, refuse))
 

@@ -365,6 +365,8 @@ def cholesky(x):
     tensor([[2., 0.],
             [1., 2.]])
     """
+    if x.ndim < 2 or x.shape[-2] != x.shape[-1]:
+        raise ValueError("it takes square matrices; repair: the last two axes must be equal")
     return np.linalg.cholesky((x + np.swapaxes(x, -1, -2)) / 2)
 
 

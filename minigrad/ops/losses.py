@@ -155,6 +155,8 @@ def misnamed(shape, target, axis):
         )
     elif fits(target_shape, rows):
         advice += ": labels.astype(int)"
+    elif len(target_shape) > len(shape):
+        advice = "the scores come first: cross_entropy(scores, labels)"
     elif dtype.kind in "iu" and len(shape) > 2 and fits(target_shape, shape[:1] + shape[2:]):
         advice += "; where the classes are counted by axis 1: axis=1"
     return f"{dtype}{list(target_shape)} does not name one class for each row", advice

@@ -22,7 +22,7 @@ from ..errors import (
     wrong,
 )
 from ..errors.calls import CheckedConstructors
-from ..errors.other_libraries import TABLES, knows_others
+from ..errors.other_libraries import TABLES, knows_others, meant
 from ..ops.shape import Array
 from ..primitives.registry import REGISTRY
 
@@ -420,13 +420,14 @@ class Optimizer(CheckedConstructors):
         advice = '[{"params": model.body}, {"params": model.head, "lr": 0.1}]'
         defaults = self._defaults
         if not isinstance(group, Mapping) or "params" not in group:
-            what = f"a group of parameters is a dictionary with 'params', not {describe(group)}"
+            given = [*group] if isinstance(group, Mapping) else describe(group)
+            what = f"a group of parameters is a dictionary with 'params', not {given}"
             raise refusal(what, advice, GradError)
         options = {_NAMES.get(name, name): v for name, v in group.items() if name != "params"}
         for name in group:
             if name != "params" and _NAMES.get(name, name) not in defaults:
                 known = [n for n in (*_NAMES, *defaults) if _NAMES.get(n, n) in defaults]
-                what = f"a group of parameters has no {name!r}{did_you_mean(name, known)}"
+                what = f"a group of parameters has no {name!r}{did_you_mean(meant(name, known) or name, known)}"
                 advice = "momentum=0.9 for all groups" if name in _NAMES else advice
                 raise refusal(what, f"an option that all groups have: {advice}", ArgumentError)
         params = leaves(group["params"])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import DTypeError, describe, refusal
+from ..errors.other_libraries import TABLES
 from .arguments import Function, Value, dtype_of
 
 __minigrad_ops__ = True  # frames of this module are never "the user's line"
@@ -127,6 +128,16 @@ _UFUNC_OPERATORS = {
 _IN_PLACE = {"add": "+=", "subtract": "-=", "multiply": "*=", "divide": "/="}
 
 
+def of_numpy(name: str) -> str:
+    """What stands here for a function of NumPy.
+
+    >>> of_numpy("arcsin"), of_numpy("exp"), of_numpy("interp")
+    ('mg.asin(x)', 'mg.exp(…)', 'mg.interp(…) if it exists')
+    """
+    known = f"mg.{name}(…)" + " if it exists" * (name not in METHODS)
+    return TABLES["minigrad"].get(name, known)
+
+
 def ufunc_on_values(ufunc: Any, method: str, inputs: Any, kwargs: Any, kind: type) -> Any:
     """What ``array * value`` becomes: the Value's own operator; every other ufunc is refused."""
     name = _UFUNC_OPERATORS.get(ufunc.__name__)
@@ -137,8 +148,9 @@ def ufunc_on_values(ufunc: Any, method: str, inputs: Any, kwargs: Any, kind: typ
         advice = f"with mg.no_grad(): x {sign} …, of the Tensor x itself, not of x.data"
         raise refusal(what, advice, DTypeError)
     if name is None or method != "__call__" or kwargs:
-        what = f"np.{ufunc.__name__} does not know {kind.__name__}s and would lose the gradient"
-        advice = f"use mg.{ufunc.__name__}(x) if it exists"
+        home = "np." * hasattr(np, ufunc.__name__)  # or SciPy
+        what = f"{home}{ufunc.__name__} does not know {kind.__name__}s and would lose the gradient"
+        advice = of_numpy(ufunc.__name__)
         advice += ", or x.detach().numpy() to leave the graph" * (kind.__name__ == "Tensor")
         raise refusal(what, advice, DTypeError)
     return getattr(Operators, name)(*inputs)

@@ -98,6 +98,21 @@ CALLS = [
     (lambda: mg.saved_tensors_hooks(3, 4), "saved_tensors_hooks takes two functions, not 3", "repair: pack and unpack"),
     (lambda: mg.primitive(saved_of_a_walked_node, typ="third"), "primitive(", "unexpected keyword argument 'typ'", "repair: primitive(kernel"),
     (lambda: mg.exp.grad(y=lambda out_grad: out_grad), "'exp' has no input 'y'", "repair: a rule is given by the name"),
+    (lambda: mg.grad(mg.grad(leaf(2.0) ** 3, x := leaf(2.0), allow_unused=True, materialize_grads=True)[0], x), "found no graph", "repair:", "gradients with create_graph=True"),
+    (lambda: setattr(leaf([1.0]), "grad", np.ones(1)), "the gradient of float64[1] cannot be float64[1], an array", "repair: a Tensor"),
+    # functions of a user, and what they are given
+    (lambda: mg.jacobian(lambda x, y: x * y, np.ones(2)), "missing 1 required", "repair: a function takes what it is given there", "(x, y) for f(x, y)"),
+    (lambda: mg.jacobian(lambda x: x, [1.0, 2.0]), "takes 1 positional argument", "repair: a function takes what it is given there"),
+    (lambda: mg.jacobian(lambda x, y: x, np.ones(2), np.ones(2)), "jacobian(function: function", "repair: True or False is one value", "one tuple, (x, y)"),
+    (lambda: mg.vjp(lambda x: x, np.ones(2)), "the vjp vector is None, it must have the shape [2]", "repair: v=mg.ones([2])"),
+    (lambda: mg.grad(lambda x: x * x), "grad() needs 'inputs'", "repair: of a function: mg.vjp(f, x)[1]"),
+    (lambda: np.linalg.solve(leaf(np.eye(2)), np.ones(2)), "np.linalg.solve on a Tensor", "repair:", "(mg.solve(…))"),
+    (lambda: np.concatenate([leaf([1.0])]), "np.concatenate on a Tensor", "repair:", "(mg.concat(values, axis=…))"),
+    (lambda: np.frompyfunc(abs, 1, 1)(leaf([1.0])), "abs (vectorized) does not know Tensors", "repair:"),
+    # linear algebra
+    (lambda: mg.solve(leaf(np.eye(3)), np.ones(4)), "solve(a: float64[3, 3], b: float64[4])", "repair: b has as many rows as a"),
+    (lambda: mg.cholesky(leaf(np.ones(3))), "cholesky(x: float64[3]) is not possible: it takes square matrices", "repair: the last two axes must be equal"),
+    (lambda: mg.cholesky(leaf(np.ones((2, 3)))), "cholesky(x: float64[2, 3])", "repair: the last two axes must be equal"),
     # names and calls
     (lambda: mg.tensor([1.0]).view(1), "a Tensor has no attribute 'view'", "repair: x.reshape(shape)"),
     (lambda: mg.concatenat, "module 'minigrad' has no attribute 'concatenat'"),
@@ -109,6 +124,7 @@ CALLS = [
     # losses
     (lambda: cross_entropy([0.5, 0.5]), "float64[2] does not name one class for each row", "repair: integers of shape [2]: labels.astype(int)"),
     (lambda: cross_entropy([[0], [1]]), "int64[2, 1] does not name one class for each row", "repair: integers of shape [2]: labels.reshape(2)"),
+    (lambda: mg.cross_entropy(np.array([0, 1]), np.zeros((2, 3))), "float64[2, 3] does not name one class for each row", "repair: the scores come first"),
     (lambda: cross_entropy([1, 3]), "classes from 1 to 3 are not all among 0 … 2", "repair: count classes from 0"),
     (lambda: mg.nll(leaf(np.zeros((2, 3))), [1, 3]), "nll(x: float64[2, 3], target: int64[2]", "not all among 0 … 2", "repair: count classes from 0"),
     (lambda: mg.nll(leaf(np.zeros((2, 3))), [1.0, 2.0]), "nll(x: float64[2, 3], target: float64[2]", "repair: integers of shape [2]: labels.astype(int)"),
@@ -127,6 +143,8 @@ CALLS = [
     (lambda: nn.Sequential([mg.relu]), "not a list of 1", "repair: Sequential(*layers)"),
     (lambda: nn.Sequential(leaf([1.0])), "not float64[1]", "mg.relu, not mg.relu(x)"),
     # optimizers
+    (lambda: optim.SGD([{"params": [leaf(1.0)], "learning_rate": 0.1}]), "has no 'learning_rate'; did you mean 'lr'?", "repair: an option"),
+    (lambda: optim.SGD([{"param": [leaf(1.0)]}]), "a dictionary with 'params', not ['param']", "repair:"),
     (lambda: optim.SGD([leaf(1.0)], lr=-1), "lr is -1: give a number of at least 0", "repair: lr=0.01"),
     (lambda: optim.SGD([leaf(1.0)], momentum=1.5), "momentum is 1.5: give a number of at least 0 and below 1", "repair: momentum=0.9"),
     (lambda: optim.cosine(0.1, steps=0), "steps is 0: give a number of steps above 0", "repair: steps=1000"),
