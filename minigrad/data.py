@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .errors import describe, refusal
+from .errors import describe, refusal, unmasked
 from .errors.calls import check_functions
 from .errors.other_libraries import TABLES, missing
 
@@ -169,7 +169,7 @@ class DataLoader:
     ) -> None:
         self.single = isinstance(data, np.ndarray) or hasattr(data, "_data")
         parts = [data] if self.single else list(data)
-        self.arrays = [np.asarray(getattr(a, "_data", a)) for a in parts]
+        self.arrays = [np.asarray(getattr(unmasked(a), "_data", a)) for a in parts]
         lengths = {a.shape[:1] for a in self.arrays}
         if len(lengths) != 1 or () in lengths:
             shown = ", ".join(map(describe, self.arrays)) or "nothing"

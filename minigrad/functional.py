@@ -15,7 +15,7 @@ from . import ops
 from .eager.backward import grad
 from .eager.mode import enable_grad
 from .eager.tensor import Tensor, wrap
-from .errors import DTypeError, describe, refusal
+from .errors import DTypeError, describe, refusal, unmasked
 from .primitives.arguments import as_list
 
 __minigrad_ops__ = True
@@ -25,7 +25,7 @@ def _point(inputs: Any, keep: bool) -> list[Tensor]:
     values = as_list(inputs)
     if keep and all(isinstance(v, Tensor) and v.requires_grad for v in values):
         return values
-    arrays = [v._data if isinstance(v, Tensor) else np.asarray(v) for v in values]
+    arrays = [v._data if isinstance(v, Tensor) else np.asarray(unmasked(v)) for v in values]
     floats = [a if a.dtype.kind == "f" else a.astype(float) for a in arrays]
     return [Tensor(a, requires_grad=True) for a in floats]
 

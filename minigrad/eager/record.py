@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import RuleError, describe, op_error, refusal
+from ..errors import RuleError, describe, op_error, refusal, unmasked
 from ..ops.shape import sum_to, unbroadcast
 from ..primitives.arguments import REQUIRED, Args, Attrs, ByName, Function, Listed, Value, frozen  # noqa: F401
 from ..primitives.dispatch import EAGER, FIRST_CALL, check_finite, refused  # noqa: F401
@@ -41,7 +41,7 @@ from ..primitives.registry import Primitive, Rule, by_position, of_package
 from . import grad_fn
 from .grad_fn import AccumulateGrad, Node, Output, Several, packed
 from .mode import GRAD, MODE, Mode  # noqa: F401
-from .tensor import Tensor, masked, wrap
+from .tensor import Tensor, wrap
 
 __minigrad_ops__ = True  # frames of this module are never "the user's line"
 CHANGEABLE = (np.ndarray, list, tuple)  # a union made in the call would cost as much as the op
@@ -431,8 +431,7 @@ def as_array(value: Any, primitive: Primitive, k: int, behind: Args) -> Any:
 
     An input ``behind`` it that was not given is told first.
     """
-    if isinstance(value, np.ma.MaskedArray):
-        raise masked(value)
+    unmasked(value)
     try:
         return np.asarray(value)
     except ValueError as error:

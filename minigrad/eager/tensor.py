@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..atomic import set_all
-from ..errors import DTypeError, GradError, MinigradError, ShapeError, describe, refusal
+from ..errors import DTypeError, GradError, MinigradError, ShapeError, describe, refusal, unmasked
 from ..errors.other_libraries import TABLES, knows_others
 from ..ops.index import setitem
 from ..ops.shape import Array, broadcast_to
@@ -568,8 +568,7 @@ class Count(int):
 
 def _array(data: Any, dtype: Any) -> Array:
     data = data._data if isinstance(data, Tensor) else _values(data, _refuse_in_list)
-    if isinstance(data, np.ma.MaskedArray):
-        raise masked(data)
+    unmasked(data)
     try:
         array = np.array(data, dtype)
     except (ValueError, TypeError) as error:
@@ -581,13 +580,6 @@ def _array(data: Any, dtype: Any) -> Array:
         advice = "pass a number, an array, or lists of numbers (list(x) for a generator)"
         raise refusal(what, advice, DTypeError)
     return array
-
-
-def masked(data: Any) -> MinigradError:
-    """The error for a masked array."""
-    what = f"a masked array ({describe(data)}) would lose its mask"
-    advice = "x.filled(0.0) puts a number in the gaps; a product with ~x.mask keeps them out of"
-    return refusal(what, f"{advice} a sum", DTypeError)
 
 
 def _refuse_in_list(tensor: Tensor) -> None:

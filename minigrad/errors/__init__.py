@@ -226,6 +226,15 @@ def refusal(what: str, advice: str, error: type[MinigradError] = ShapeError) -> 
     return error(told(what, advice))
 
 
+def unmasked(value: Any) -> Any:
+    """A value as it is.  Errors: `DTypeError` for a masked array, which would lose its mask."""
+    if hasattr(value, "filled"):
+        what = f"a masked array ({describe(value)}) would lose its mask"
+        advice = "x.filled(0.0) puts a number in the gaps; a product with ~x.mask keeps them out of"
+        raise refusal(what, f"{advice} a sum", DTypeError)
+    return value
+
+
 def wrong(what: str, advice: str = "") -> MinigradError:
     """The `refusal` of a program or a net."""
     return refusal(what, advice, ProgramError)

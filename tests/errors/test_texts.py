@@ -68,6 +68,16 @@ def cross_entropy(target, axis=-1):
     return mg.cross_entropy(leaf(np.zeros((2, 3))), target, axis=axis)
 
 
+MASKED = np.ma.array([1.0, 2.0], mask=[True, False])
+
+
+def masked_feed(x=(1.0, 1.0), parameter=(1.0, 1.0), constant=1.0):
+    program = static.Program()
+    with static.program_guard(program):
+        y = static.data("x", [2]) * static.parameter("w", parameter) * constant
+    return static.Executor().run(program, {"x": x}, [y])
+
+
 HERE = "test_texts.py:"
 
 
@@ -113,6 +123,16 @@ CALLS = [
     (lambda: mg.solve(leaf(np.eye(3)), np.ones(4)), "solve(a: float64[3, 3], b: float64[4])", "repair: b has as many rows as a"),
     (lambda: mg.cholesky(leaf(np.ones(3))), "cholesky(x: float64[3]) is not possible: it takes square matrices", "repair: the last two axes must be equal"),
     (lambda: mg.cholesky(leaf(np.ones((2, 3)))), "cholesky(x: float64[2, 3])", "repair: the last two axes must be equal"),
+    # masked arrays
+    *((call, "a masked array (float64[2]) would lose its mask", "repair: x.filled(0.0)") for call in [
+        lambda: mg.exp(MASKED),
+        lambda: mg.tensor(MASKED),
+        lambda: mg.jacobian(mg.exp, MASKED),
+        lambda: mg.data.DataLoader(MASKED),
+        lambda: masked_feed(parameter=MASKED),
+        lambda: masked_feed(constant=MASKED),
+        lambda: masked_feed(MASKED),
+    ]),
     # names and calls
     (lambda: mg.tensor([1.0]).view(1), "a Tensor has no attribute 'view'", "repair: x.reshape(shape)"),
     (lambda: mg.concatenat, "module 'minigrad' has no attribute 'concatenat'"),

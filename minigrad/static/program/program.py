@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import describe, wrong
+from ...errors import describe, unmasked, wrong
 from ...errors.other_libraries import TABLES, knows_others
 from ...grad_names import CONSTANT, whole
 from ...ops.shape import Array
@@ -201,7 +201,7 @@ class Program:
             return value
         if isinstance(value, Operators):
             return lift(self, value)
-        array = np.asarray(value)
+        array = np.asarray(unmasked(value))
         if array.dtype.kind not in "fiub":
             what = f"a program computes with numbers, not with {describe(value)}"
             raise wrong(what, "a Variable, a number or an array of numbers")
@@ -331,7 +331,7 @@ def parameter(name: str, init: Any, trainable: bool = True) -> Variable:
     ...     static.parameter("w", [[1.0, 2.0]])
     Variable(w: float64[1, 2])
     """
-    array = np.array(getattr(init, "_data", init))
+    array = np.array(getattr(unmasked(init), "_data", init))
     if array.dtype.kind in "iu":
         array = array.astype(float)
     if array.dtype.kind != "f":

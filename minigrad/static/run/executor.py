@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import MinigradError, did_you_mean, wrong
+from ...errors import MinigradError, did_you_mean, unmasked, wrong
 from ...grad_names import CONSTANT
 from ...ops.shape import Array, DType, Shape
 from ...primitives.arguments import Args, ByName, as_list
@@ -224,7 +224,7 @@ def _data(program: Program, key: Any) -> Variable:
 
 def _array(var: Variable, value: Any) -> Array:
     try:
-        return np.asarray(getattr(value, "_data", value), order="C")
+        return np.asarray(getattr(unmasked(value), "_data", value), order="C")
     except MinigradError:
         raise  # a Variable says itself that it has no value
     except (TypeError, ValueError) as error:
