@@ -12,7 +12,7 @@ from ...primitives.arguments import Args, Attrs, Slots
 from ...primitives.registry import Primitive
 from .infer import infer_outputs
 from .operator import Operator, check_operator, check_slots, op_info, slots_of
-from .variable import ShapeOf, Variable, check_name
+from .variable import OpenSize, ShapeOf, Variable, check_name, unknown_size
 
 if TYPE_CHECKING:
     from .program import Program
@@ -154,6 +154,10 @@ class Block:
         inputs: Slots = {}
         numbers: Attrs = {}
         several = primitive.list_input
+        index = attrs.get("index", ())
+        for v in (*args, *attrs.values(), *(index if isinstance(index, tuple) else ())):
+            if isinstance(v, OpenSize) or (isinstance(v, slice) and isinstance(v.stop, OpenSize)):
+                raise unknown_size()
         attrs = {n: _number(v, args) if type(v) is np.float64 else v for n, v in attrs.items()}
         args = tuple(_number(a, args) if type(a) is np.float64 else a for a in args)
         for slot, arg in zip(primitive.slot_names(len(args)), args, strict=True):

@@ -1,12 +1,13 @@
 """Variable: a name in a Block, for a value that comes when the program runs."""
 
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import wrong
+from ...errors import user_frame, wrong
 from ...errors.other_libraries import TABLES, knows_others
 from ...ops.shape import DType, Shape
 from ...primitives.arguments import Args, Attrs
@@ -73,7 +74,7 @@ class Variable(Operators):
         stop_gradient: bool | None = None,
         derived_stop: bool = False,
     ) -> None:
-        self.block, self.name, self.shape = block, name, tuple(shape)
+        self.block, self.name, self.shape = block, name, marked(tuple(shape))
         self.dtype = np.dtype(dtype)
         self.persistable = persistable
         self.trainable = trainable
@@ -149,12 +150,47 @@ class Variable(Operators):
         return f"Variable({self.name}: {self.dtype}{list(self.shape)})"
 
 
+class OpenSize(int):
+    """-1, the size of an axis that a run decides: what a user's Python would make of it is no size of anything."""
+
+
+def unknown_size() -> Exception:
+    """What to raise where somebody computes with a size that is not known yet."""
+    what = (
+        "a size of -1 is not known while the program is being built: Python cannot compute with it"
+    )
+    return wrong(
+        what, "x.mean() for x.sum() / n, -1 in reshape; or declare the data with its full shape"
+    )
+
+
+def _of_the_package(name: str) -> Any:
+    """An operation that only the package does with an `OpenSize`."""
+
+    def compute(self: int, *other: Any) -> Any:
+        if user_frame(2) is sys._getframe(1):
+            raise unknown_size()
+        return getattr(int, name)(self, *other)
+
+    return compute
+
+
+for _name in str.split("add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod neg"):
+    setattr(OpenSize, f"__{_name}__", _of_the_package(f"__{_name}__"))
+_OPEN = OpenSize(-1)
+
+
+def marked(shape: Shape) -> Shape:
+    """A shape in which the sizes that are open say so when a user computes with them."""
+    return tuple(_OPEN if n == -1 else n for n in shape) if -1 in shape else shape
+
+
 def plain_variable(block: "Block", name: str, shape: Shape, dtype: DType, stop: bool) -> Variable:
     """A variable for what an operator makes, with a shape and a dtype that are known to be good."""
     var = object.__new__(Variable)
     var.block = block
     var.name = name
-    var.shape = shape
+    var.shape = marked(shape)
     var.dtype = dtype
     var.persistable = var.trainable = var.is_data = False
     var._stop = None

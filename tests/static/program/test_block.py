@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
@@ -244,6 +245,34 @@ def test_a_number_of_numpy_makes_float32_wider_and_is_stored_so(prog):
             got = step(again, feed, names)
             values = got if isinstance(got, list) else got(**feed)
             assert [a.dtype for a in values] == [v.dtype for v in made]
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda x: x.sum() / x.shape[0],
+        lambda x: x.shape[0] * x,
+        lambda x: x * (2 * x).shape[0],
+        lambda x: x.reshape(x.shape[0] * 3),
+        lambda x: x.sum() / math.prod(x.shape),
+        lambda x: x[: x.shape[0]],
+        lambda x: x[: x.shape[0] // 2],
+        lambda x: x[x.shape[0] - 1],
+    ],
+)
+def test_a_size_that_is_open_is_no_number_to_compute_with(prog, compute):
+    x = static.data("open", [-1, 3])
+    with pytest.raises(ProgramError, match=r"size of -1 is not known(?s:.*)repair: x.mean\(\)"):
+        compute(x)
+
+
+def test_a_size_that_is_open_may_be_asked_for_and_handed_on(prog):
+    x = static.data("open", [-1, 3])
+    assert x.shape == (-1, 3) and repr(x.shape) == "(-1, 3)" and x.shape[0] < 0
+    y = x.reshape(x.shape[0], 3, 1)
+    again = static.Program.from_json(prog.to_json())
+    (value,) = static.Executor().run(again, {"open": np.ones((2, 3))}, [y.name])
+    assert value.shape == (2, 3, 1)
 
 
 def test_numbers_are_attrs_where_a_slot_is_one_value_and_constants_in_lists(prog):
