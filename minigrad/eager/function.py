@@ -298,8 +298,9 @@ class _Last(Function):
 def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
     """Run ``function(*args)`` and keep nothing; backward runs it again to get the values it needs.
 
-    Saves memory for time.  ``function`` must compute the same each time (seed its random numbers).
-    Errors: `GradError` in backward if it did not, or if an argument was changed in place since.
+    Saves memory for time.  ``function`` must compute the same each time (seed its random numbers):
+    other numbers in the same shapes are not noticed, and the gradient is wrong.
+    Errors: `GradError` in backward if it saved other shapes, or if an argument was changed in place since.
 
     >>> import minigrad as mg
     >>> x = mg.tensor(3.0, requires_grad=True)

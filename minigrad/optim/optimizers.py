@@ -99,6 +99,10 @@ def _repair(p: Any) -> str:
         return "the Tensors it was computed from; training changes what no op made"
     if isinstance(p, Tensor):
         return "mg.tensor(…, requires_grad=True), nn.Parameter(…), or layer.requires_grad_()"
+    if hasattr(p, "block"):
+        return (
+            "optim.SGD(lr=0.1).minimize(loss), without parameters: this is a Variable of a program"
+        )
     if isinstance(p, type):
         return f"a module made of it: {p.__name__}(…)"
     if hasattr(p, "parameters"):

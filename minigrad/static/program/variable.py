@@ -123,6 +123,9 @@ class Variable(Operators):
             "static.cond(pred, true_fn, false_fn) or static.while_loop(cond, body, loop_vars)",
         )
 
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise wrong("a Variable cannot be changed in place", "y = mg.setitem(x, value, index)")
+
     def _no_value(self, *args: Any, **keywords: Any) -> Any:
         raise wrong(
             f"Variable {self.name!r} has no value while the program is being built",
