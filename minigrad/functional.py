@@ -1,8 +1,9 @@
 """Derivatives of functions: vjp, jvp, jacobian, hessian, hvp.
 
 All take a function of Tensors and the point as Tensors, arrays or numbers (one, or a tuple for
-several arguments) and work at copies of the inputs, so no ``.grad`` is touched.  The functions of
-vjp, jvp and jacobian may return a tuple of Tensors; what is one thing for one output is then a
+several arguments) and work at copies of the inputs, so no ``.grad`` is touched; with
+``create_graph=True`` they work at Tensors that require grad themselves, such as ``model.parameters()``.  The
+functions of vjp, jvp and jacobian may return a tuple of Tensors; what is one thing for one output is then a
 tuple with one thing per output.
 """
 
@@ -12,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from . import ops
-from .eager.backward import grad
+from .eager.backward import discovered, grad
 from .eager.mode import enable_grad
 from .eager.tensor import Tensor, wrap
-from .errors import DTypeError, describe, refusal, unmasked
+from .errors import DTypeError, GradError, describe, refusal, unmasked
 from .primitives.arguments import as_list
 
 __minigrad_ops__ = True
@@ -52,6 +53,18 @@ def _vectors(v: Any, given: Any, like: list[Tensor], what: str) -> list[Tensor]:
     return vectors
 
 
+def _called(function: Callable[..., Any], xs: Any, inputs: Any) -> Any:
+    """What a function returns.  Errors: `GradError` if it comes from these inputs and not from their copies."""
+    value = function(*xs)
+    roots = [(y._node, None) for y in as_list(value) if isinstance(y, Tensor)]
+    leaves = {id(end.ref()) for end in discovered(roots)[1]}
+    if not leaves.isdisjoint(map(id, as_list(inputs))) and leaves.isdisjoint(map(id, xs)):
+        what = "the function does not use its arguments, copies of the inputs, but the inputs themselves"
+        advice = "use the arguments, or create_graph=True: then they are the inputs, as a model holds them"
+        raise refusal(what, advice, GradError)
+    return value
+
+
 def _outputs(value: Any) -> list[Tensor]:
     """What a function returned, as a list."""
     outs = as_list(value)
@@ -75,7 +88,7 @@ def vjp(
     """
     xs = _point(inputs, create_graph)
     with enable_grad():
-        ys = _outputs(value := function(*xs))
+        ys = _outputs(value := _called(function, xs, inputs))
         one = v is None and all(y.size == 1 for y in ys)
         seeds = [None] * len(ys) if one else _vectors(v, value, ys, "vjp")
         grads = _grads(ys, seeds, xs, create_graph)
@@ -110,7 +123,7 @@ def jvp(
     xs = _point(inputs, create_graph)
     vs = _vectors(v, inputs, xs, "jvp")
     with enable_grad():
-        ys = _outputs(value := function(*xs))
+        ys = _outputs(value := _called(function, xs, inputs))
         us = [
             Tensor(np.zeros(y.shape, y.dtype if y.requires_grad else float), requires_grad=True)
             for y in ys
@@ -130,7 +143,7 @@ def jacobian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fal
     """
     xs = _point(inputs, create_graph)
     with enable_grad():
-        ys = _outputs(value := function(*xs))
+        ys = _outputs(value := _called(function, xs, inputs))
         blocks = [_packed(rows_of_jacobian(y, xs, create_graph), inputs) for y in ys]
     return _packed(blocks, value)
 
@@ -157,12 +170,16 @@ def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fals
     tensor([[0., 1.],
             [1., 0.]])
     """
-    return jacobian(lambda *xs: _packed(_gradient(function, xs)[1], inputs), inputs, create_graph)
+
+    def gradient(*xs: Tensor) -> Any:
+        return _packed(_gradient(function, xs, inputs)[1], inputs)
+
+    return jacobian(gradient, inputs, create_graph)
 
 
-def _gradient(function: Callable[..., Any], xs: Any) -> tuple[Tensor, list[Tensor]]:
+def _gradient(function: Callable[..., Any], xs: Any, inputs: Any) -> tuple[Tensor, list[Tensor]]:
     """The value of a function that returns one number, and its gradient, which has a graph of its own."""
-    y, *more = _outputs(result := function(*xs))
+    y, *more = _outputs(result := _called(function, xs, inputs))
     if more or y.size != 1:
         shown = describe(result if more else y)
         what = f"the function must return one number, it returned {shown}"
@@ -182,6 +199,6 @@ def hvp(
     xs = _point(inputs, create_graph)
     vs = _vectors(v, inputs, xs, "hvp")
     with enable_grad():
-        y, gradient = _gradient(function, xs)
+        y, gradient = _gradient(function, xs, inputs)
         products = _grads(gradient, vs, xs, create_graph)
     return _values([y], None, create_graph), _packed(products, inputs)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.errors import DTypeError, GradError, ShapeError
 from tests.pieces import leaf
 
 
@@ -133,6 +133,21 @@ def test_a_jacobian_without_rows_has_its_shape():
     made = mg.jacobian(lambda x: x[:0], np.ones((2, 3)))
     assert made.shape == (0, 3, 2, 3)
     assert mg.jacobian(lambda x: x, np.ones(0)).shape == (0, 0)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_function_of_a_model_at_its_own_parameters_says_how_they_are_its_point(name):
+    x, layer = np.arange(6.0).reshape(2, 3), mg.nn.Linear(3, 1)
+    points, loss = layer.parameters(), lambda *parameters: (layer(x) ** 2).sum()
+    vectors = {"jvp": [mg.ones(p.shape) for p in points], "hvp": [mg.ones(p.shape) for p in points]}
+    more = [vectors[name]] if name in vectors else []
+    with pytest.raises(GradError, match="does not use its arguments(?s:.*)create_graph=True"):
+        getattr(mg, name)(loss, points, *more)
+    made = getattr(mg, name)(loss, points, *more, create_graph=True)
+    of_copies = lambda w, b: ((x @ w + b) ** 2).sum()
+    wanted = getattr(mg, name)(of_copies, [p.numpy() for p in map(mg.Tensor.detach, points)], *more)
+    for ours, theirs in zip(flat(made), flat(wanted), strict=True):
+        np.testing.assert_allclose(ours.detach().numpy(), theirs.numpy())
 
 
 def test_the_point_itself_is_left_alone_unless_a_graph_is_to_lead_to_it():
