@@ -127,6 +127,8 @@ def _verdict(
     hint, ratio = "the gradient rule is wrong here", f", ratio {a / b:.6g}" if b else ""
     if kinks[j, i]:
         hint = "the slopes left and right of this point differ: a kink, move the point"
+    elif not out.requires_grad:
+        hint = "the output has no graph: an op without a rule, detach() or no_grad() cut it"
     elif b and abs(a / b + 1) < 1e-3:
         hint = "the sign is wrong"
     where_out = [int(n) for n in np.unravel_index(j, out.shape)]

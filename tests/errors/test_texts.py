@@ -98,6 +98,7 @@ CALLS = [
     (lambda: mg.tensor([1.0]).retain_grad(), "retain_grad() on float64[1]", "why:", "repair: create the inputs with requires_grad=True"),
     (times_two_on_a_view, "float64[1] is a view of another Tensor", "repair: use the out-of-place form"),
     (lambda: mg.gradcheck(Wrong.apply, [leaf([1.0])]), "d output 0[0] / d input 0[0]: ours 2, central difference 3", "the gradient rule is wrong here"),
+    (lambda: mg.gradcheck(lambda x: x.detach() ** 2, [leaf([1.0])]), "ours 0, central difference 2", "the output has no graph: an op without a rule, detach()"),
     (lambda: mg.backward(leaf(1.0) * 2.0, inputs=[]), "inputs=[] names no tensor", "repair: the Tensors"),
     (lambda: mg.grad(leaf(1.0) * 2.0, []), "inputs=[] names no tensor", "repair: the Tensors"),
     (lambda: mg.grad(leaf(1.0) * 2.0, [leaf(1.0)]), "input 0 of grad() was not used", "repair: allow_unused=True returns None"),
