@@ -464,7 +464,7 @@ def test_feeds_come_by_name_or_in_one_dict():
         np.broadcast_to(1.0, (3, 4)),
         np.ones((3, 4)).tolist(),
         np.ones((3, 4), int),
-        np.ma.ones((3, 4)),
+        np.ones((3, 4)).view(np.recarray),
         np.ones((0, 4)),
     ],
     ids=lambda f: f"{type(f).__name__}",
