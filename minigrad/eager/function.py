@@ -189,6 +189,13 @@ class Function:
     tensor(12.)
     """
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in ("forward", "backward"):
+            if "self" in signature(getattr(cls, name)).parameters:
+                what = f"{cls.__name__}.{name} has a self, and nothing is ever made of a Function"
+                raise refusal(what, f"@staticmethod, then def {name}(ctx, …)", DTypeError)
+
     def __init__(self, *args: Any, **keywords: Any) -> None:
         name = type(self).__name__
         what = f"{name}(…) computes nothing: a Function is called by its method apply"

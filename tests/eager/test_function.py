@@ -88,6 +88,15 @@ def test_what_is_saved_on_the_way_has_first_derivatives_and_no_wrong_second_ones
         g.backward()
 
 
+@pytest.mark.parametrize("name", ["forward", "backward"])
+def test_a_function_with_a_self_is_told_to_be_static(name):
+    with pytest.raises(
+        DTypeError, match=rf"Odd.{name} has a self(?s:.*)@staticmethod, then def {name}"
+    ):
+        type("Odd", (mg.Function,), {name: lambda self, ctx, x: x})
+    type("Even", (mg.Function,), {name: lambda ctx, x: x})
+
+
 class InNumPy(mg.Function):
     @staticmethod
     def forward(ctx, x):
