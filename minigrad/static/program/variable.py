@@ -171,14 +171,19 @@ def _of_the_package(name: str) -> Any:
     """An operation that only the package does with an `OpenSize`."""
 
     def compute(self: int, *other: Any) -> Any:
-        if user_frame(2) is sys._getframe(1):
+        caller = sys._getframe(1)
+        if user_frame(2) is caller and not str(caller.f_globals.get("__name__")).startswith(
+            "numpy."
+        ):
             raise unknown_size()
         return getattr(int, name)(self, *other)
 
     return compute
 
 
-for _name in str.split("add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod neg"):
+for _name in str.split(
+    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod neg float int"
+):
     setattr(OpenSize, f"__{_name}__", _of_the_package(f"__{_name}__"))
 _OPEN = OpenSize(-1)
 

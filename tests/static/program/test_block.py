@@ -255,6 +255,7 @@ def test_a_number_of_numpy_makes_float32_wider_and_is_stored_so(prog):
         lambda x: x * (2 * x).shape[0],
         lambda x: x.reshape(x.shape[0] * 3),
         lambda x: x.sum() / math.prod(x.shape),
+        lambda x: x.sum() / float(x.shape[0]),
         lambda x: x[: x.shape[0]],
         lambda x: x[: x.shape[0] // 2],
         lambda x: x[x.shape[0] - 1],
