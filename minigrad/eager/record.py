@@ -41,7 +41,7 @@ from ..primitives.registry import Primitive, Rule, by_position, of_package
 from . import grad_fn
 from .grad_fn import AccumulateGrad, Node, Output, Several, packed
 from .mode import GRAD, MODE, Mode  # noqa: F401
-from .tensor import Tensor, wrap
+from .tensor import Tensor, plain_list, wrap
 
 __minigrad_ops__ = True  # frames of this module are never "the user's line"
 CHANGEABLE = (np.ndarray, list, tuple)  # a union made in the call would cost as much as the op
@@ -433,7 +433,7 @@ def as_array(value: Any, primitive: Primitive, k: int, behind: Args) -> Any:
     """
     unmasked(value)
     try:
-        return np.asarray(value)
+        return np.asarray(plain_list(value) if isinstance(value, list) else value)
     except ValueError as error:
         for place, given in enumerate(behind, k + 1):
             if given is REQUIRED:

@@ -567,7 +567,7 @@ class Count(int):
 
 
 def _array(data: Any, dtype: Any) -> Array:
-    data = data._data if isinstance(data, Tensor) else _values(data, _refuse_in_list)
+    data = data._data if isinstance(data, Tensor) else plain_list(data)
     unmasked(data)
     try:
         array = np.array(data, dtype)
@@ -582,9 +582,14 @@ def _array(data: Any, dtype: Any) -> Array:
     return array
 
 
+def plain_list(data: Any) -> Any:
+    """Nested lists with the Tensors in them replaced by their values; refused where that would cut a graph."""
+    return _values(data, _refuse_in_list)
+
+
 def _refuse_in_list(tensor: Tensor) -> None:
     if tensor._node is not None and MODE.get().grad:
-        what = "a Tensor made of a list that holds Tensors which require grad would cut their graph silently"
+        what = "an array made of a list that holds Tensors which require grad would cut their graph silently"
         advice = "mg.stack([…]) keeps the graph; x.detach() of each, if only the values are meant"
         raise refusal(what, advice, GradError)
 

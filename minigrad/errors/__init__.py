@@ -92,8 +92,8 @@ _BY_SHAPES: dict[str, Callable[..., str]] = {
 }
 
 
-#: modules of Python through which a user's call may come: their lines are not the user's
-_PASSED_THROUGH = {"contextlib", "copy", "functools"}
+#: modules and packages through which a user's call may come: their lines are not the user's
+_PASSED_THROUGH = {"contextlib", "copy", "functools", "numpy"}
 _CANDIDATES = 200  #: names that are compared with an unknown one
 _COMPARED = 60  #: the letters that are compared of each
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -169,7 +169,7 @@ def user_frame(depth: int = 1) -> Any:
     while frame is not None and (
         frame.f_code.co_filename.startswith(_PACKAGE)
         or "__minigrad_ops__" in frame.f_globals
-        or frame.f_globals.get("__name__") in _PASSED_THROUGH
+        or str(frame.f_globals.get("__name__")).partition(".")[0] in _PASSED_THROUGH
     ):
         frame = frame.f_back
     return frame

@@ -127,6 +127,11 @@ CALLS = [
     (lambda: mg.solve(leaf(np.eye(3)), np.ones(4)), "solve(a: float64[3, 3], b: float64[4])", "repair: b has as many rows as a"),
     (lambda: mg.cholesky(leaf(np.ones(3))), "cholesky(x: float64[3]) is not possible: it takes square matrices", "repair: the last two axes must be equal"),
     (lambda: mg.cholesky(leaf(np.ones((2, 3)))), "cholesky(x: float64[2, 3])", "repair: the last two axes must be equal"),
+    # lists of Tensors, and calls that come back through NumPy
+    (lambda: mg.mean([leaf(1.0), leaf(2.0)]), "a list that holds Tensors which require grad", "repair: mg.stack([…])"),
+    (lambda: leaf([1.0, 2.0]) * [leaf(1.0), 2.0], "a list that holds Tensors which require grad", "repair: mg.stack([…])"),
+    (lambda: np.full(3, leaf(1.0)), "would cut the graph silently", "repair:"),
+    (lambda: np.vectorize(abs)(leaf([1.0])), "would cut the graph silently", "repair:"),
     # masked arrays
     *((call, "a masked array (float64[2]) would lose its mask", "repair: x.filled(0.0)") for call in [
         lambda: mg.exp(MASKED),

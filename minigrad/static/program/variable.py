@@ -171,10 +171,7 @@ def _of_the_package(name: str) -> Any:
     """An operation that only the package does with an `OpenSize`."""
 
     def compute(self: int, *other: Any) -> Any:
-        caller = sys._getframe(1)
-        if user_frame(2) is caller and not str(caller.f_globals.get("__name__")).startswith(
-            "numpy."
-        ):
+        if user_frame(2) is sys._getframe(1):
             raise unknown_size()
         return getattr(int, name)(self, *other)
 
