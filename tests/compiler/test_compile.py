@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import linecache
 import re
+import shutil
 import sys
 import traceback
 from pathlib import Path
@@ -816,7 +817,10 @@ def test_a_long_chain_behind_which_a_parameter_changes_is_compiled():
     np.testing.assert_array_equal(step.parameters["w"], other.scope.values["w"])
 
 
-@pytest.mark.parametrize("backend", ["numpy", "c"])
+needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+
+
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=needs_cc)])
 def test_data_of_an_open_size_that_nobody_reads_need_not_be_fed(backend):
     prog = static.Program()
     with static.program_guard(prog):
