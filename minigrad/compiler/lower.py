@@ -92,8 +92,6 @@ class Lowering:
         for var in program.global_block().vars.values():
             if var.is_data or var.persistable:
                 like = memory.parameters.get(var.name, self.like(root, var.name))
-                if like is None:  # an open size: it was not fed, so nobody reads it
-                    continue
                 array = Array(self.recorder, like, var.name, fixed=True)
                 root.values[var.name] = array
                 if var.persistable:
