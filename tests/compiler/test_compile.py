@@ -488,7 +488,6 @@ def test_whatever_way_a_feed_is_stored_the_result_is_the_interpreters(feed, exac
         np.testing.assert_array_equal(one, other)
 
 def test_what_is_read_may_have_an_open_size_beside_what_is_not():
-def test_data_of_an_open_size_that_nobody_reads_need_not_be_fed():
     prog = static.Program()
     with static.program_guard(prog):
         _, x = static.data("unread", [-1, 3]), static.data("x", [-1])
