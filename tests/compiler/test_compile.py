@@ -487,6 +487,7 @@ def test_whatever_way_a_feed_is_stored_the_result_is_the_interpreters(feed, exac
     for one, other in zip(step(x=feed), theirs, strict=True):
         np.testing.assert_array_equal(one, other)
 
+
 def test_what_is_read_may_have_an_open_size_beside_what_is_not():
     prog = static.Program()
     with static.program_guard(prog):
