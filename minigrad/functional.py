@@ -53,7 +53,7 @@ def _vectors(v: Any, given: Any, like: list[Tensor], what: str) -> list[Tensor]:
     return vectors
 
 
-def _called(function: Callable[..., Any], xs: Any, inputs: Any) -> Any:
+def _called(function: Callable[..., Any], xs: list[Tensor], inputs: Any) -> Any:
     """What a function returns.  Errors: `GradError` if it comes from these inputs and not from their copies."""
     value = function(*xs)
     roots = [(y._node, None) for y in as_list(value) if isinstance(y, Tensor)]
@@ -170,14 +170,16 @@ def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fals
     tensor([[0., 1.],
             [1., 0.]])
     """
+    xs = _point(inputs, create_graph)
+    with enable_grad():
+        _, gradient = _gradient(function, xs, inputs)
+        blocks = [_packed(rows_of_jacobian(g, xs, create_graph), inputs) for g in gradient]
+    return _packed(blocks, inputs)
 
-    def gradient(*xs: Tensor) -> Any:
-        return _packed(_gradient(function, xs, inputs)[1], inputs)
 
-    return jacobian(gradient, inputs, create_graph)
-
-
-def _gradient(function: Callable[..., Any], xs: Any, inputs: Any) -> tuple[Tensor, list[Tensor]]:
+def _gradient(
+    function: Callable[..., Any], xs: list[Tensor], inputs: Any
+) -> tuple[Tensor, list[Tensor]]:
     """The value of a function that returns one number, and its gradient, which has a graph of its own."""
     y, *more = _outputs(result := _called(function, xs, inputs))
     if more or y.size != 1:

@@ -150,6 +150,13 @@ def test_a_function_of_a_model_at_its_own_parameters_says_how_they_are_its_point
         np.testing.assert_allclose(ours.detach().numpy(), theirs.numpy())
 
 
+def test_a_function_may_use_the_point_as_a_constant_beside_its_argument():
+    w = leaf([1.0, 2.0])
+    assert mg.vjp(lambda x: (x * w).sum(), w)[1].tolist() == [1.0, 2.0]
+    assert mg.hessian(lambda x: (x * w).sum(), w).tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    assert mg.hvp(lambda x: (x * w).sum(), w, [1.0, 1.0])[1].tolist() == [0.0, 0.0]
+
+
 def test_the_point_itself_is_left_alone_unless_a_graph_is_to_lead_to_it():
     x, seen = leaf([1.0, 2.0]), []
     x.register_hook(lambda g: seen.append(g.tolist()))
