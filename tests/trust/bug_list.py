@@ -452,7 +452,7 @@ STATIC = [
     *bugs(
         "static.backward.append_backward",
         ("the loss has the seed two", '"value": 1.0', '"value": 2.0'),
-        ("the user's marks are ignored", "block.program.marked()", "set()"),
+        ("the user's marks are ignored", "block.program._marked()", "set()"),
         (
             "what is asked for opens a cut",
             "wanted = {v.name for v in asked} - no_grad",

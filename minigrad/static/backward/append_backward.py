@@ -122,7 +122,7 @@ def _appended(
     callbacks: Sequence[Callback] = (),
 ) -> "BackwardJob":
     """The backward part from targets, each with its seed, to what is asked for, appended to the block."""
-    no_grad = block.program.marked().union(names_of(block.program, no_grad_set, "no_grad_set"))
+    no_grad = block.program._marked().union(names_of(block.program, no_grad_set, "no_grad_set"))
     wanted = {v.name for v in asked} - no_grad
     job = BackwardJob(block, wanted, no_grad, free_names(block.program.blocks), trace, callbacks)
     job.build([(target.name, _seed_op(job, target, seed)) for target, seed in starts])

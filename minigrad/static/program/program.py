@@ -181,7 +181,7 @@ class Program:
         """Every variable of every block."""
         return (v for b in self.blocks for v in b.vars.values())
 
-    def marked(self) -> set[str]:
+    def _marked(self) -> set[str]:
         """The names of the variables at which the user said that gradients end."""
         return {v.name for v in self.all_variables() if v._stop is True}
 

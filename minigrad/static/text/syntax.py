@@ -87,7 +87,7 @@ def _cut(block: Block, call: BackwardCall | None) -> str:
     """The names of a ``no_grad_set``: variables marked ``stop`` say so themselves."""
     if call is None:
         return ""
-    names = sorted(call.no_grad - block.program.marked())
+    names = sorted(call.no_grad - block.program._marked())
     return f" without {', '.join(names)}" if names else ""
 
 
@@ -342,7 +342,7 @@ def _backward_calls(
     program: Program, calls: list[tuple[Block, int, list[str]]]
 ) -> list[BackwardCall]:
     """What calls of append_backward asked: each begins with its seeds and ends where the next one begins."""
-    marked = program.marked()
+    marked = program._marked()
     noted: list[BackwardCall] = []
     ends: dict[int, int] = {}
     for block, begin, cut in reversed(calls):
