@@ -168,7 +168,7 @@ def switch(cases: Sequence[tuple[Any, Callable[[], Any]]], default: Callable[[],
     """
     if not cases:
         return default()
-    (pred, function), rest = cases[0], cases[1:]
+    (pred, function), *rest = cases
     return cond(pred, function, (lambda: switch(rest, default)) if rest else default)
 
 

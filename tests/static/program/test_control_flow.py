@@ -571,3 +571,9 @@ def test_a_step_of_a_sequence_without_gradient_is_read_from_text_as_it_was():
     assert (
         again.blocks[1].var(step).stop_gradient is prog.blocks[1].var(step).stop_gradient is False
     )
+
+
+@pytest.mark.parametrize("cases", [{"a": 1}, {"ab": 1}, [1]])
+def test_cases_of_a_switch_that_are_no_pairs_are_refused(prog, cases):
+    with pytest.raises(mg.MinigradError):
+        static.switch(cases, default=lambda: 1.0)
