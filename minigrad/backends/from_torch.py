@@ -22,13 +22,14 @@ from typing import Any
 import numpy as np
 
 from .. import ops as mg
-from ..errors import ProgramError, describe, read_tables, refusal
+from ..errors import describe, read_tables, wrong
 from ..ops import astype
 from ..ops.index import scatter as scattered
 from ..ops.index import split_index
 from ..ops.losses import reduced
 from ..static.program.program import Program, program_guard
 from ..static.program.variable import Variable
+from .replay import entering
 
 _names = read_tables(Path(__file__).with_name("aten.ini"))
 _DROPS = "a probability: model.eval() turns it off"
@@ -37,12 +38,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     name: getattr(mg, name) for names in _names["same"].values() for name in names.split()
 }
 TABLE |= {name: getattr(mg, to) for name, to in _names["renamed"].items()}
-
-
-def op(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Enter a function under its own name."""
-    TABLE[function.__name__] = function
-    return function
+op = entering(TABLE)  # a function under its own name
 
 
 def _axes(dim: Any) -> Any:
@@ -329,14 +325,14 @@ def _pair(value: Any) -> Any:
 @op
 def convolution(x, w, b, stride, padding, dilation, transposed, output_padding, groups):
     _lacks(w.ndim > 4, f"{w.ndim - 2} dimensions")
-    if transposed and w.ndim == 3:
+    if w.ndim == 3:
         x, w = mg.expand_dims(x, 2), mg.expand_dims(w, 2)
-        how = (1, *stride), (0, *padding), (1, *dilation), True, (0, *output_padding)
+        how = (1, *stride), (0, *padding), (1, *dilation), transposed, (0, *output_padding)
         return mg.squeeze(convolution(x, w, b, *how, groups), 2)
     stride, padding, more, dilation = map(_pair, (stride, padding, output_padding, dilation))
     if transposed:
         return mg.conv_transpose2d(x, w, b, stride, padding, more, dilation, groups)
-    return (mg.conv2d if w.ndim == 4 else mg.conv1d)(x, w, b, stride, padding, dilation, groups)
+    return mg.conv2d(x, w, b, stride, padding, dilation, groups)
 
 
 def _windows(kernel_size: Any, stride: Any, padding: Any) -> list[Any]:
@@ -421,10 +417,10 @@ def from_torch(function: Any, *examples: Any) -> Program:
     if torch is None or not (isinstance(function, torch.nn.Module) or callable(function)):
         what = f"from_torch takes a module or a function of PyTorch, not {describe(function)}"
         advice = "static.from_torch(model, x); mg.trace(function, x) takes ours"
-        raise refusal(what, advice, ProgramError)
+        raise wrong(what, advice)
     if bad := [x for x in examples if not isinstance(x, torch.Tensor)]:
         what = f"the examples of from_torch are Tensors of PyTorch, not {describe(bad[0])}"
-        raise refusal(what, "torch.ones(2, 3), or close over it: lambda x: f(x, 2)", ProgramError)
+        raise wrong(what, "torch.ones(2, 3), or close over it: lambda x: f(x, 2)")
     different: list[Any] = []  # torch.export takes one that comes twice for one input
     for x in examples:
         known = any(x is each for each in different)
@@ -451,13 +447,13 @@ def _exported(torch: Any, function: Any, examples: tuple[Any, ...]) -> Any:
             where = _users_line(str(error).partition("call raised this error:")[2])
             what = f"torch.export cannot write this function down: {told}{where}"
             advice = next(a for words, a in _ADVICE.items() if words in told)
-            raise refusal(what, advice, ProgramError) from error
+            raise wrong(what, advice) from error
     if own:
         what = f"torch.export writes down the forward of {', '.join(own)} and loses its backward"
         advice = (
             "plain operations in its place, or torch.no_grad() around it if no gradient is wanted"
         )
-        raise refusal(what, advice, ProgramError)
+        raise wrong(what, advice)
     return exported
 
 
@@ -498,14 +494,12 @@ def _detach_unrecorded(torch: Any, exported: Any) -> None:
     graphs = [m.graph for m in exported.graph_module.modules() if hasattr(m, "graph")]
     for node in [n for graph in graphs for n in graph.nodes]:
         if str(node.target) == "wrap_with_set_grad_enabled" and node.args[0] is False:
-            inner = getattr(node.graph.owning_module, node.args[1].target)
-            *_, last = inner.graph.nodes
-            for value in last.all_input_nodes:
-                with inner.graph.inserting_before(last):
-                    cut = inner.graph.call_function(torch.ops.aten.detach.default, (value,))
-                cut.meta |= value.meta
-                last.replace_input_with(value, cut)
-            inner.recompile()
+            for value in [*node.users]:
+                with node.graph.inserting_after(value):
+                    cut = node.graph.call_function(torch.ops.aten.detach.default)
+                value.replace_all_uses_with(cut, propagate_meta=True)
+                cut.args = (value,)
+            node.graph.owning_module.recompile()
 
 
 @contextlib.contextmanager
@@ -537,10 +531,6 @@ def _called(torch: Any, function: Any) -> Any:
     return called
 
 
-def _is_random(node: Any) -> bool:
-    return "nondeterministic_seeded" in {tag.name for tag in getattr(node.target, "tags", ())}
-
-
 def _name(target: Any) -> str:
     """``addmm`` for ``aten.addmm.default``; ``max.other`` where the table tells it from the rest."""
     schema = getattr(target, "_schema", None)
@@ -560,47 +550,41 @@ class _Translation:
         self.values: dict[Any, Any] = {}
         self.buffers: dict[int, str] = {}  # of constants that have a name
         self.unknown: dict[Any, str] = {}  # operations without a counterpart
-        specs, (*_, last) = exported.graph_signature.output_specs, exported.graph.nodes
-        returned = [
-            n for n, s in zip(last.args[0], specs, strict=True) if s.kind.name == "USER_OUTPUT"
-        ]
-        outputs = [n for n in returned if hasattr(n, "name")]  # neither None nor a number
-        needed = set(outputs)  # no update of a buffer
-        for node in reversed(exported.graph.nodes):
-            if node in needed:
-                needed.update(node.all_input_nodes)
+        signature, nodes = exported.graph_signature, {n.name: n for n in exported.graph.nodes}
+        # neither None nor a number, and no update of a buffer
+        outputs = [nodes[n] for n in signature.user_outputs if n in nodes]
+        exported.graph.output_node().args = (outputs,)
+        exported.graph.eliminate_dead_code(lambda n: n.op in ("placeholder", "output"))
+        *needed, _ = exported.graph.nodes
         with program_guard(self.program):
-            for node in exported.graph.nodes:
-                if node.op == "placeholder":
-                    self.values[node] = self._placeholder(node)
-                elif node in needed:
-                    self.values[node] = self._call(node)
+            for node in needed:
+                value = self._placeholder if node.op == "placeholder" else self._call
+                self.values[node] = value(node)
             if self.unknown:
                 self._refuse(self.unknown)
             results = [self._variable(self.values[n], False) for n in outputs]
         self.program.outputs = [v.name for v in results]
-        inputs = exported.graph_signature.user_inputs
-        self.program.inputs = [n for n in inputs if isinstance(n, str)]
+        self.program.inputs = [n for n in signature.user_inputs if isinstance(n, str)]
 
     def _refuse(self, unknown: dict[Any, str]) -> None:
         lines = {n: _users_line(n.meta.get("stack_trace") or "") for n in unknown}
         told = {f"\n  aten.{_name(n.target)}{why}{lines[n]}": n for n, why in unknown.items()}
         what = f"these operations of the function have no counterpart here:{''.join(told)}"
         advice = "write them in operations that mg has, or leave that part in PyTorch"
-        raise refusal(what, advice, ProgramError)
+        raise wrong(what, advice)
 
     def _placeholder(self, node: Any) -> Any:
-        signature, stored = self.exported.graph_signature, self.exported.state_dict
+        signature = self.exported.graph_signature
+        stored = self.exported.state_dict | self.exported.constants
         if name := signature.inputs_to_parameters.get(node.name):
             value = stored[name]
             name = next(n for n, v in stored.items() if v is value)  # the first of a shared weight
             return self._persistable(name, value, value.requires_grad)
         if name := signature.inputs_to_buffers.get(node.name):
-            value = stored[name] if name in stored else self.exported.constants[name]
-            self.buffers[id(value)] = name
-            return value
+            self.buffers[id(stored[name])] = name
+            return stored[name]
         if name := signature.inputs_to_lifted_tensor_constants.get(node.name):
-            value = self.exported.constants[name]
+            value = stored[name]
             return self._persistable(name, value, True) if value.requires_grad else value
         example, block = node.meta["val"], self.program.global_block()
         shape, dtype = tuple(example.shape), _dtype(example.dtype)
@@ -619,17 +603,15 @@ class _Translation:
         lost = any(v is _UNKNOWN for v in inputs)
         if node.op == "get_attr":
             return getattr(self.exported.graph_module, node.target)
-        if node.target is operator.getitem:
-            part = _UNKNOWN if lost else args[0][args[1]]
-            if part is None:
+        is_random = self.torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
+        if not (lost or is_random or any(isinstance(v, Variable) for v in inputs)):
+            with self.torch.no_grad(), _quiet():  # once; or it is one of several results
+                result = node.target(*args, **kwargs)
+            if result is None:
                 self._refuse({node.args[0]: f" for its result number {args[1] + 1}"})
-            return part
-        constant = not lost and not any(isinstance(v, Variable) for v in inputs)
-        if constant and not _is_random(node):  # torch computes it, once
-            with self.torch.no_grad(), _quiet():
-                return node.target(*args, **kwargs)
-        if name not in TABLE:
-            self.unknown[node] = _FEED_IT if _is_random(node) else ""
+            return result
+        if name not in TABLE and node.target is not operator.getitem:
+            self.unknown[node] = _FEED_IT if is_random else ""
         if lost or name not in TABLE:
             return _UNKNOWN
         if name.startswith("bitwise_") and node.meta["val"].dtype != self.torch.bool:
@@ -664,7 +646,7 @@ class _Translation:
             what = (
                 f"aten.{_name(node.target)} gives {list(result.shape)} here and {shape} in PyTorch"
             )
-            raise refusal(what, "leave this operation in PyTorch", ProgramError)
+            raise wrong(what, "leave this operation in PyTorch")
         dtype = _dtype(expected.dtype)
         return result if result.dtype == dtype else astype(result, dtype)
 

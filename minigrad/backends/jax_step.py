@@ -26,7 +26,6 @@ from ..ops.windows import pair, transposed_shape
 from ..static.program.program import Program
 from .replay import Replay, entering
 
-REFUSED = ("select_rows", "spread_rows", "merge_rows")
 COUNTERPARTS: dict[str, Callable[..., Any]] = {"erf": jax_erf}
 
 
@@ -131,12 +130,12 @@ class JaxStep(Step):
 
     def built(self, program: Program) -> Any:
         """The jitted function of a program of primitives."""
-        return BuiltJax(program, self)
+        return JaxReplay(program, self)
 
     @property
     def function(self) -> Callable[..., Any] | None:
         """The function that was jitted last."""
-        return getattr(self._current, "function", None)
+        return self._current  # type: ignore[return-value]
 
     def _read_scope(self) -> None:
         scope: Any = self.executor and self.executor.scope
@@ -145,14 +144,15 @@ class JaxStep(Step):
                 self.parameters[name] = jnp.asarray(value)
 
 
-class BuiltJax:
-    """The jitted function for one set of shapes."""
+class JaxReplay(Replay):
+    """The schedule on JAX arrays, and the jitted function for one set of shapes."""
 
     def __init__(self, program: Program, step: JaxStep) -> None:
-        self.step, self.function = step, JaxReplay(program, step)
-        self.jitted = jax.jit(self.function)
+        super().__init__(program, step.fetch, lambda p, args: p.type in COUNTERPARTS)
+        self.owner, self.jitted = step, jax.jit(self)
         self.text, self.feeds = str(program), tuple(step.data)
         self.names: dict[str, str] = {}
+        self.retarget = Retarget(SimpleNamespace(**vars(np) | vars(jnp)))
 
     def fits(self, *values: Any) -> bool:
         """Feeds are looked at in every run: JAX's own stay where they are."""
@@ -161,10 +161,10 @@ class BuiltJax:
     def run(self, *values: Any) -> Any:
         """Run it once; parameters are replaced when all is computed."""
         fed = {n: v for n, v in zip(self.feeds, values, strict=True) if v is not None}
-        after, results = jax.block_until_ready(self.jitted(self.step.parameters, fed))
-        self.step.parameters = after
-        if self.step.executor is not None:
-            self.step.executor.scope.values.update({n: np.array(v) for n, v in after.items()})
+        after, results = jax.block_until_ready(self.jitted(self.owner.parameters, fed))
+        self.owner.parameters = after
+        if self.owner.executor is not None:
+            self.owner.executor.scope.values.update({n: np.array(v) for n, v in after.items()})
         return results
 
     def explained(self, error: Exception) -> Exception:
@@ -175,19 +175,10 @@ class BuiltJax:
             return ProgramError(said.strip())
         if not isinstance(error, jax.errors.JAXTypeError | jax.errors.JAXIndexError):
             return error
-        op = self.function.op
-        what = f"{op.type} needs values that JAX does not know when it traces, such as a mask"
+        op = self.op
+        what = f"{op.type} needs values that JAX does not know when it traces, such as how many rows a mask chooses"
         advice = "mg.where(mask, x, 0.0), or run the program with static.Executor()"
         return ProgramError(told(what, advice, op.source_line))
-
-
-class JaxReplay(Replay):
-    """The schedule on JAX arrays; ``max_steps`` bounds while loops that are differentiated."""
-
-    def __init__(self, program: Program, step: JaxStep) -> None:
-        super().__init__(program, step.fetch, lambda p, args: p.type in COUNTERPARTS)
-        self.max_steps = step.max_steps
-        self.retarget = Retarget(SimpleNamespace(**vars(np) | vars(jnp)))
 
     # -- calls -----------------------------------------------------------------------------
 
@@ -222,29 +213,19 @@ class JaxReplay(Replay):
     def put(self, call: Call, source: Any, value: Any) -> Any:
         """The value that a view looks at, with what the view is now."""
         if call.path == "[]":
-            index = call.args[1]
-            if source.dtype.kind != "f":
-                return source.at[index].set(value)
-            # XLA compiles a pad in half the time of a scatter
-            new, there = (
-                transposed(lambda x: x[index], source.shape, v)
-                for v in (value, jnp.ones_like(value))
-            )
-            return jnp.where(there != 0, new, source)
+            return source.at[call.args[1]].set(value)
         return source.ravel().at[self.places(call)].set(value).reshape(source.shape)
 
     def opaque(self, call: Call, args: Any, attrs: dict[str, Any]) -> Any:
         """A kernel as a whole: its counterpart, or its code with jax.numpy in NumPy's place."""
-        if call.path in REFUSED:
-            raise ProgramError(
-                f"{call.path} has no counterpart in JAX: how many rows a mask chooses is not known "
-                "while JAX traces; use where instead.\n"
-                f"  repair: static.compile without backend, or static.Executor()"
-            )
         kernel = COUNTERPARTS.get(call.path) or self.retarget.of(call.function)
         return kernel(*args, **attrs)
 
     # -- loops and branches ------------------------------------------------------------------
+
+    def flag(self, array: Any) -> Any:
+        """A single truth value."""
+        return jnp.all(self.value(array))
 
     def loop(self, loop: Loop) -> None:
         """JAX's own loops, and with them what each step saves; a grad op goes back over that."""
@@ -253,10 +234,7 @@ class JaxReplay(Replay):
         rows, count = self.value(frames) if back else ({}, None)
         starts = self.starts(loop)
 
-        def test(state: Any) -> Any:
-            self.set([c[1] for c in loop.carried], state[0])
-            self.items(loop.test)
-            return jnp.all(self.value(loop.go_on))
+        test = partial(self.test, loop)
 
         def one(state: Any, row: Any = ({}, ())) -> Any:
             saved, slices = row
@@ -289,7 +267,7 @@ class JaxReplay(Replay):
 
     def bounded(self, loop: Loop, test: Any, one: Any, starts: Any) -> Any:
         """A while loop of at most so many steps, which keeps what each of them saves."""
-        limit = self.max_steps
+        limit = self.owner.max_steps
         if not limit:
             raise self.unbounded(loop)
 
@@ -321,7 +299,7 @@ class JaxReplay(Replay):
 
         none = [_zeros(jax.eval_shape(partial(side, k, {}))[1]) if saved[k] else {} for k in (0, 1)]
         yes, no = partial(side, 0, none[1]), partial(side, 1, none[0])
-        results, frames = lax.cond(jnp.all(self.value(branch.pred)), yes, no)
+        results, frames = lax.cond(self.flag(branch.pred), yes, no)
         self.set([r[2] for r in branch.results], results)
         if not branch.backward:
             self.values[branch.frames] = frames

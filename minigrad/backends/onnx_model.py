@@ -26,7 +26,7 @@ from ..atomic import replacing
 from ..compiler.memory import start_values
 from ..compiler.program_passes import climb, limited_depth
 from ..compiler.schedule import Branch, Call, Loop
-from ..errors import ProgramError, read_tables, refusal
+from ..errors import ProgramError, read_tables, wrong
 from ..ops.shape import axis_tuple
 from ..ops.windows import pair
 from ..static.program.operator import names_of
@@ -119,7 +119,20 @@ def _place(op, g, out, x, axis=None, keepdims=False):
     return g.node(op, [x], out, axis=axis, keepdims=int(keepdims))
 
 
+def _reduced(op, g, out, x, axis=0, *_, keepdims=False, **__):
+    if not x.size:
+        raise NoCounterpart("ONNX has no reduction over no elements")
+    if out.dtype == bool:  # ONNX orders no truth values
+        x = g.cast(g.cast(x, bool), np.int32)
+    inputs, how = [x, g.integers(axis_tuple(axis, x.ndim))], {"noop_with_empty_axes": 1}
+    return g.node(op, inputs, x.of(out.shape), keepdims=int(keepdims), **how)
+
+
 FUNCTIONS: dict[str, Any] = {
+    name: partial(_reduced, op) for name, op in OPERATORS["reduce"].items()
+} | {
+    "any": partial(_reduced, "ReduceMax", axis=None),
+    "all": partial(_reduced, "ReduceMin", axis=None),
     "concatenate": lambda g, out, parts, axis=0: g.alike(
         "Concat", parts, out, axis=axis % out.ndim
     ),
@@ -167,21 +180,12 @@ def _node(op: str) -> Callable[..., Any]:
     return lambda g, out, x, **attrs: g.alike(op, [x], out, **attrs)
 
 
-def _whether(op: str) -> Callable[..., Any]:
-    """The largest or the smallest of truth values."""
-    return lambda g, out, x, *, axis=None, keepdims=False: g.reduced(
-        op, g.cast(g.cast(x, bool), np.int32), axis, keepdims, out
-    )
-
-
 COUNTERPARTS: dict[str, Callable[..., Any]] = {
     "sigmoid": _node("Sigmoid"),
     "erf": _node("Erf"),
     "softmax": _node("Softmax"),
     "log_softmax": _node("LogSoftmax"),
     "det": _node("Det"),
-    "reduce_any": _whether("ReduceMax"),
-    "reduce_all": _whether("ReduceMin"),
 }
 
 
@@ -376,14 +380,6 @@ class Graph(Replay):
         flat = [self.reshape(v, [v.size]) for v in (x, places, value)]
         return self.reshape(self.node("ScatterElements", flat, flat[0], **how), x.shape)
 
-    def reduced(self, op: str, x: Symbol, axis: Any, keepdims: bool, like: Any) -> Symbol:
-        """Along axes."""
-        if not x.size:
-            raise NoCounterpart("ONNX has no reduction over no elements")
-        inputs = [x, self.integers(axis_tuple(axis, x.ndim))]
-        how = {"keepdims": int(keepdims), "noop_with_empty_axes": 1}
-        return self.node(op, inputs, x.of(like.shape), **how)
-
     # -- calls -----------------------------------------------------------------------------
 
     def call(self, call: Call) -> None:
@@ -402,7 +398,7 @@ class Graph(Replay):
             self.set([call.out], [self.value(result)])
         except NoCounterpart as why:
             what = f"{call.op.type if call.op else call.path} has no counterpart in ONNX: {why}"
-            raise refusal(what, why.repair, ProgramError) from None
+            raise wrong(what, why.repair) from None
 
     def function(self, path: str, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
         """The operator of the same meaning, or the nodes that come to it."""
@@ -419,9 +415,6 @@ class Graph(Replay):
             return self.node(op, [self.cast(a, np.int32) for a in args] if masks else args, out)
         if out.dtype == bool and (op := OPERATORS["logic"].get(name)):
             return self.alike(op, args, out)
-        if op := OPERATORS["reduce"].get(name):
-            axis, keepdims = kwargs.get("axis", 0), kwargs.get("keepdims", False)
-            return self.reduced(op, args[0], axis, keepdims, out)
         raise NoCounterpart(f"ONNX has no counterpart of {path}")
 
     def opaque(self, call: Call, args: Any, attrs: dict[str, Any]) -> Any:
@@ -510,8 +503,8 @@ class Graph(Replay):
         for k in reversed(steps) if back else steps:
             if back:
                 self.restored(loop.saved, frames[k])
-            slices = [self.sliced(self.value(seq), k) for seq, _ in loop.slices]
-            state = self.step(loop, state, [self.reshape(s, s.shape[1:]) for s in slices])
+            slices = [take(self, part, self.value(seq), k, 0) for seq, part in loop.slices]
+            state = self.step(loop, state, slices)
             rows.append([self.reshape(self.value(v), (1, *v.shape)) for v, _ in loop.stacked])
             if not back:
                 frames.append(self.frame(loop.saved))
@@ -525,24 +518,18 @@ class Graph(Replay):
         """A `Loop` without a limit, which keeps nothing for a gradient."""
         if loop.frames is not None:
             raise self.unbounded(loop)
-        starts, _ = self.starts(loop)
+        starts = self.starts(loop)
         goes_on = self.test(loop, starts)
-        carried = [Symbol(self.unique("carried"), s.shape, s.dtype) for s in starts]
+        carried = [Symbol(self.unique("carried"), s.shape, s.dtype) for s in starts[0]]
         count = Symbol(self.unique("count"), (), np.dtype(np.int64))
         before = Symbol(self.unique("goes_on"), (), goes_on.dtype)
         nodes: list[NodeProto] = []
         with self.into(nodes):
-            after, _ = self.step(loop, (carried, []), [])
+            after = self.step(loop, (carried, []), [])
             again = self.test(loop, after)
-        body = self.inner("step", nodes, [count, before, *carried], [again, *after])
-        ends = self.nodes_of("Loop", [count.of(()), goes_on, *starts], carried, body=body)
+        body = self.inner("step", nodes, [count, before, *carried], [again, *after[0]])
+        ends = self.nodes_of("Loop", [count.of(()), goes_on, *starts[0]], carried, body=body)
         self.finish(loop, (ends, []))
-
-    def test(self, loop: Loop, carried: Iterable[Any]) -> Symbol:
-        """Whether a while loop goes on."""
-        self.set([c[1] for c in loop.carried], carried)
-        self.items(loop.test)
-        return self.flag(loop.go_on)
 
     def flag(self, array: Any) -> Symbol:
         """A single truth value."""
@@ -553,29 +540,26 @@ class Graph(Replay):
         pred = self.flag(branch.pred)
         if branch.backward:
             self.restored([*branch.saved[0], *branch.saved[1]], self.value(branch.frames))
-        nodes: Any = ([], [])
-        sides: Any = ([], [])  # what each gives
+        bodies: Any = ([], [])
+        results: list[list[Symbol]] = []
         saved: dict[int, Any] = {}
-        for k, side in enumerate(sides):
-            with self.into(nodes[k]):
+        kept: list[tuple[int, Symbol]] = []  # what is saved, and on which side
+        for k, body in enumerate(bodies):
+            with self.into(body):
                 self.items(branch.bodies[k])
-                side += [self.like(r[k], r[2]) for r in branch.results]
+                results.append([self.like(r[k], r[2]) for r in branch.results])
             if not branch.backward:
                 frame = self.frame(branch.saved[k])
-                mapped(frame, side.append)
+                mapped(frame, lambda v, k=k: kept.append((k, v)))
                 saved |= frame
-        n, (yes, no) = len(branch.results), sides
-        more, other = yes[n:], no[n:]
-        with self.into(nodes[0]):
-            yes += [self.fitted(0, v) for v in other]
-        with self.into(nodes[1]):
-            no[n:n] = [self.fitted(0, v) for v in more]
-        if not yes:
+        if not (kept or branch.results):
             return
-        names = ("then_branch", "else_branch")
-        rows = zip(names, nodes, sides, strict=True)
-        graphs = {name: self.inner(name, inner, [], side) for name, inner, side in rows}
-        outs = iter(self.nodes_of("If", [pred], yes, **graphs))
+        graphs = {}
+        for k, name in enumerate(("then_branch", "else_branch")):
+            with self.into(bodies[k]):
+                results[k] += [v if side == k else self.fitted(0, v) for side, v in kept]
+            graphs[name] = self.inner(name, bodies[k], [], results[k])
+        outs = iter(self.nodes_of("If", [pred], results[0], **graphs))
         self.set([r[2] for r in branch.results], [next(outs) for _ in branch.results])
         if not branch.backward:
             self.values[branch.frames] = mapped(saved, lambda _: next(outs))
@@ -636,11 +620,8 @@ def onnx_model(program: Program, path: Any, feed: Any, fetch: Any, executor: Any
     shapes = fed_shapes(program, feed)
     for name, shape in shapes.items():
         if -1 in shape:
-            raise refusal(
-                f"the sizes of {name!r} {list(shape)} must be known to write a graph",
-                f"feed={{{name!r}: (…)}}, an array or a shape",
-                ProgramError,
-            )
+            what = f"the sizes of {name!r} {list(shape)} must be known to write a graph"
+            raise wrong(what, f"feed={{{name!r}: (…)}}, an array or a shape")
     with limited_depth():
         *_, primitives = climb(program, shapes, names)
         graph = Graph(primitives, names)

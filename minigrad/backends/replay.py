@@ -14,7 +14,7 @@ import numpy as np
 from ..compiler.lower import Lowering, state_written_inside
 from ..compiler.schedule import Array, Call, Loop, arrays_in, replace_arrays
 from ..compiler.tracer import Recorder
-from ..errors import ProgramError, refusal, told
+from ..errors import ProgramError, told, wrong
 from ..static.program.program import Program
 
 
@@ -32,14 +32,13 @@ class Replay:
     replaced: Any  #: (value, index, new, add): with something else there
     look: Any  #: (call, value): a view of a value
     put: Any  #: (call, value, new): a value whose view has changed
+    flag: Any  #: (array): its value as a single truth value
 
     def __init__(self, program: Program, fetch: list[str], whole: Callable[..., bool]) -> None:
         if names := sorted(state_written_inside(program)):
-            raise refusal(
-                f"a loop or branch writes the parameter {names[0]!r}: a pure function returns what it changes",
-                "carry it as a loop variable, or run the program with static.Executor()",
-                ProgramError,
-            )
+            what = f"a loop or branch writes the parameter {names[0]!r}: a pure function returns what it changes"
+            advice = "carry it as a loop variable, or run the program with static.Executor()"
+            raise wrong(what, advice)
         self.recorder = Recorder(math.inf, whole)
         self.schedule = Lowering(program, fetch, recorder=self.recorder).schedule
         self.op: Any = None  # what runs, for errors
@@ -144,6 +143,12 @@ class Replay:
         """What the first step of a loop is given, and totals of nothing."""
         carried = [self.like(start, begin) for start, begin, *_ in loop.carried]
         return carried, [self.fitted(0, like) for *_, like in loop.totals]
+
+    def test(self, loop: Loop, state: Any) -> Any:
+        """Whether a while loop goes on."""
+        self.set([c[1] for c in loop.carried], state[0])
+        self.items(loop.test)
+        return self.flag(loop.go_on)
 
     def step(self, loop: Loop, state: Any, slices: Iterable[Any]) -> Any:
         """The body of a loop, once: what goes on to the next step, and the totals so far."""
