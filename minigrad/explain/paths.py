@@ -211,16 +211,13 @@ def followed(start: Start, place: Any, counts: dict[Any, int]) -> dict[Trail, An
     with np.errstate(all="ignore"):  # what is wrong is told, not warned of
         while waiting:
             node, index, g, trail = waiting.pop()
-            grads = node.pull(_complete(node, {index: g}))
             further: list[Any] = []
-            for slot, (edge, p) in enumerate(zip(node.next_functions, grads, strict=False)):
+            for slot, to, p in _given(node, {index: g}):
                 here = (*trail, (node, slot))
-                if p is None:
-                    continue
-                if edge == place:
+                if to == place:
                     done[here] = np.array(as_array(p))
-                elif counts.get(edge[0]):
-                    further.append((edge[0], edge[1], p, here))
+                elif counts.get(to[0]):
+                    further.append((*to, p, here))
             waiting += sorted(further, key=lambda step: step[0].seq)
     return done
 
@@ -239,8 +236,7 @@ def walked(
         held = arrived.pop(node, None)
         if held is None or not node.next_functions:
             continue
-        gave = enumerate(zip(node.next_functions, node.pull(_complete(node, held)), strict=False))
-        parts = [(k, to, g) for k, (to, g) in gave if to[0] is not None and g is not None]
+        parts = _given(node, held)
         yield node, held.values(), parts
         for _, to, gradient in parts:
             if to not in ends:
@@ -262,19 +258,21 @@ def flows(start: Start, nodes: Iterable[Any], places: Collection[Any]) -> tuple[
     return steps, came
 
 
-def _complete(node: Any, held: Mapping[int, Any]) -> Any:
-    """What a node pulls: its gradient, or those of all its outputs, with zeros where nothing came."""
-    if not node.several:
-        return held[0]
-    specs = enumerate(node.specs)  # without one, None stands for no gradient
-    return [held.get(k, np.zeros(*spec) if spec else None) for k, spec in specs]
+def _given(node: Any, held: Mapping[int, Any]) -> list[tuple[int, Any, Any]]:
+    """What a node gives of what came to its outputs, zeros where nothing came: slot, to whom, gradient."""
+    came = held.get(0)
+    if node.several:  # without a spec, None stands for no gradient
+        specs = enumerate(node.specs)
+        came = [held.get(k, np.zeros(*spec) if spec else None) for k, spec in specs]
+    gave = enumerate(zip(node.next_functions, node.pull(came), strict=False))
+    return [(k, to, g) for k, (to, g) in gave if to[0] is not None and g is not None]
 
 
 def labels(trails: list[Trail]) -> list[Names]:
     """The nodes of each path, with a slot at the end; with slots everywhere if that tells two paths apart."""
     full = [tuple(f"{node.name()}[{slot}]" for node, slot in t) for t in trails]
-    names = [[node.name() for node, _ in t[:-1]] for t in trails]
-    plain = [(*begin, whole[-1]) for begin, whole in zip(names, full, strict=True)]
+    pairs = zip(trails, full, strict=True)
+    plain = [(*(node.name() for node, _ in t[:-1]), whole[-1]) for t, whole in pairs]
     return plain if len({*plain}) == len(plain) else full
 
 

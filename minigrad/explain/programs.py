@@ -127,26 +127,25 @@ def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, P
     steps: dict[_Value, list[tuple[int, _Value]]] = defaultdict(list)
     for k, op in enumerate(ops):
         flows = connections(block, op, call.no_grad).items()
-        pairs = [(n, out) for out, inputs in flows for n in inputs]
-        reads = {n: (n, version[n]) for n, _ in pairs}
+        read = [(steps[n, version[n]], out) for out, inputs in flows for n in inputs]
         version.update({*op.output_names})
-        for n, out in pairs:
-            steps[reads[n]].append((k, (out, version[out])))
+        for further, out in read:
+            further.append((k, (out, version[out])))
+            steps.setdefault((out, version[out]), [])
     begin = (name, 0 if variable.is_data or variable.persistable else min(version[name], 1))
+    steps.setdefault(begin, [])
     ways: dict[_Value, int] = {}
-    for value in reversed(steps):  # what follows an operator is counted before it
-        ways[value] = (value[0] in targets) + sum(
-            ways.get(out, out[0] in targets) for _, out in steps[value]
-        )
+    for value, further in reversed(steps.items()):  # what follows an operator is counted before it
+        ways[value] = (value[0] in targets) + sum(ways[out] for _, out in further)
     shown: Paths = []
     waiting = [(begin, name)]
     while waiting and len(shown) < MOST_PATHS:
         value, text = waiting.pop()
         if value[0] in targets:
             shown.append(((text,), None))
-        further = [s for s in steps.get(value, ()) if ways.get(s[1], s[1][0] in targets)]
-        waiting += [(out, f"{text} → #{k} {ops[k].type} → {out[0]}") for k, out in further[::-1]]
-    return ways.get(begin, int(name in targets)), shown
+        further = [s for s in reversed(steps[value]) if ways[s[1]]]
+        waiting += [(out, f"{text} → #{k} {ops[k].type} → {out[0]}") for k, out in further]
+    return ways[begin], shown
 
 
 def _cuts(block: Block, variable: Variable, call: BackwardCall) -> list[str]:

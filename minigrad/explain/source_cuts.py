@@ -6,6 +6,7 @@ to others are read, without running them, and in them the expressions behind whi
 
 import ast
 import inspect
+import math
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
@@ -53,22 +54,21 @@ class Code(NamedTuple):
     first_line: int
     namespace: dict[str, Any]
     result: str = ""  # why nothing in it is recorded
-    last_line: int | None = None  # that has run
+    last_line: float = math.inf  # that has run
     parameters: tuple[str, ...] = ()
 
     def line(self, node: Any) -> str:
         """The user's line of a node."""
         return source_line(self.filename, self.first_line + node.lineno - 1)
 
-    def walk(self, kind: type) -> list[Any]:
+    def walk(self, kind: Any) -> list[Any]:
         """All nodes of a kind, of functions in the code, too."""
         return [n for s in self.body for n in ast.walk(s) if isinstance(n, kind)]
 
     def calls(self, name: str) -> list[ast.Call]:
         """The calls of a method or function of this name; those that ran, if any did."""
         calls = [n for n in self.walk(ast.Call) if _last(n.func) == name]
-        ran = [c for c in calls if self.last_line is None or c.lineno <= self.last_line]
-        return ran or calls
+        return [c for c in calls if c.lineno <= self.last_line] or calls
 
     def assignments(self, target: str) -> list[ast.Assign]:
         """Those to a name, or to an attribute of that name."""
@@ -80,10 +80,8 @@ class Code(NamedTuple):
 
     def statements(self) -> list[Statement]:
         """The statements that may have run: up to the last line, and those of loops around it."""
-        end = last = self.last_line or 10**9
-        for loop in (*self.walk(ast.For), *self.walk(ast.While)):
-            if loop.lineno <= last <= loop.end_lineno:
-                end = max(end, loop.end_lineno)
+        loops, last = self.walk(ast.For | ast.While), self.last_line
+        end = max([last, *(n.end_lineno for n in loops if n.lineno <= last <= n.end_lineno)])
         return [s for s in _statements(self.body, self.result) if s.value.lineno <= end]
 
     def assigned(self, name: str) -> list[Statement]:
@@ -111,7 +109,7 @@ def code_of(function: Any, namespace: Mapping[str, Any]) -> Code | None:
     muted = next(filter(None, map(_muting, body[0].decorator_list)), "")
     known = {**namespace, **getattr(function, "__globals__", {})}
     names = tuple(a.arg for a in ast.walk(body[0].args) if isinstance(a, ast.arg))
-    return Code(body[0].body, function.__code__.co_filename, first, known, muted, None, names)
+    return Code(body[0].body, function.__code__.co_filename, first, known, muted, parameters=names)
 
 
 def _parsed(thing: Any) -> tuple[list[ast.stmt], int]:
@@ -167,7 +165,7 @@ def _inside(call: ast.Call, code: Code, tainted: Dotted, path: str, depth: int) 
     if forward and path and _mentions(call.func, tainted):  # a part of the module is the start
         path = path.removeprefix(f"{ast.unparse(call.func)}.".partition(".")[2])
         starts = {f"{me}.{path.partition('.')[0]}"}
-    elif any(_mentions(v, tainted) for v in (*call.args, *(k.value for k in call.keywords))):
+    elif any(_mentions(given, tainted) for given in (*call.args, *call.keywords)):
         starts |= {*inner.parameters} - {me}
     elif not forward and _mentions(call.func, tainted):
         starts |= {me}
@@ -267,7 +265,7 @@ def _bases(targets: Iterable[ast.expr]) -> Dotted:
     return found
 
 
-def _names(node: ast.expr) -> Dotted:
+def _names(node: ast.AST) -> Dotted:
     """The dotted names in an expression: ``self.fc1``, ``self``, ``w``."""
     return {ast.unparse(n) for n in ast.walk(node) if isinstance(n, ast.Name | ast.Attribute)}
 
@@ -277,7 +275,7 @@ def _feeds(targets: Iterable[str], names: Dotted) -> bool:
     return any(f"{n}.".startswith(f"{t}.") for n in names for t in targets)
 
 
-def _mentions(node: ast.expr, names: Iterable[str]) -> bool:
+def _mentions(node: ast.AST, names: Iterable[str]) -> bool:
     return _feeds(names, _names(node))
 
 

@@ -81,11 +81,10 @@ def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
         return because(name, "output_without_graph", reason=no_graph_reason(output))
     else:
         start = {place_of(output._node): np.ones(output.shape, output.dtype)}
-    if not start and x.grad is not None:
-        return Explanation(name, x.grad).remark(f"({because(name, 'gone').reason})")
     if not start:
-        known = any(ref is not None for ref, *_ in backward.last_starts)
-        return because(name, "gone" if known else "no_backward")
+        known = x.grad is not None or any(ref is not None for ref, *_ in backward.last_starts)
+        lost = because(name, "gone" if known else "no_backward")
+        return lost if x.grad is None else Explanation(name, x.grad).remark(f"({lost.reason})")
     roots = [node for node, _ in start]
     outputs, nodes, place = ", ".join(n.name() for n in roots), walk_order(roots), place_of(x._node)
     if place not in start and not any(place in n.next_functions for n in nodes):
@@ -94,13 +93,12 @@ def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
         if complete:
             end = None if output is None else (output.name or "the output", output)
             told = traced(name, start, nodes, place, end)
+    missing = because(name, "not_kept" if x.is_leaf else "no_leaf")
     if not complete:
         unknown = _unknown(name, nodes)
-        told = Explanation(name, x.grad, uses(roots, nodes, place), roots=roots, leaf=x, kind=USE)
-        if x.grad is None and unknown.repair:
-            return unknown
         if x.grad is None:
-            told = because(name, "not_kept" if x.is_leaf else "no_leaf")
+            return unknown if unknown.repair else missing.remark(f"({unknown.reason})")
+        told = Explanation(name, x.grad, uses(roots, nodes, place), roots=roots, leaf=x, kind=USE)
         return told.remark(f"({unknown.reason})")
     if told.total is None:
         return because(name, "gave_none", node=outputs)
@@ -110,11 +108,7 @@ def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
         hook = "of yours" * any(n.hooks is not None for n in nodes)
         note, repair = difference(x.grad, told.total, hook)
         return told.remark(note, told.repair or repair)
-    if not x.is_leaf:
-        told.remark(f"({because(name, 'no_leaf').reason})")
-    elif output is None:
-        told.remark(f"({because(name, 'not_kept').reason})")
-    return told
+    return told.remark(f"({missing.reason})" * (output is None or not x.is_leaf))
 
 
 def _unknown(name: str, nodes: Any) -> Explanation:
@@ -122,8 +116,8 @@ def _unknown(name: str, nodes: Any) -> Explanation:
     for n in nodes:
         for slot, *_ in changed_since(n):
             then = "how much each gave was known before" if n.freed else "backward() fails"
-            words = {"node": n.name(), "saved": slot.removeprefix("_saved_"), "then": then}
-            told = because(name, "changed", **words)
+            saved = slot.removeprefix("_saved_")
+            told = because(name, "changed", node=n.name(), saved=saved, then=then)
             told.repair = "" if n.freed else TABLES["stale"]["repair"]
             return told
     return because(name, "forgotten")
