@@ -205,10 +205,9 @@ class JaxReplay(Replay):
 
     def look(self, call: Call, source: Any) -> Any:
         """A view as a value."""
-        _, *args = call.args
         if call.path == "[]":
-            return source[args[0]]
-        return self.function(call.path, (source, *args), call.kwargs, call.out)
+            return source[call.args[1]]
+        return self.function(call.path, (source, *call.args[1:]), call.kwargs, call.out)
 
     def put(self, call: Call, source: Any, value: Any) -> Any:
         """The value that a view looks at, with what the view is now."""
@@ -234,8 +233,6 @@ class JaxReplay(Replay):
         rows, count = self.value(frames) if back else ({}, None)
         starts = self.starts(loop)
 
-        test = partial(self.test, loop)
-
         def one(state: Any, row: Any = ({}, ())) -> Any:
             saved, slices = row
             self.restored(loop.saved if back else [], saved)
@@ -258,14 +255,14 @@ class JaxReplay(Replay):
             self.set([stack for _, stack in loop.stacked], stacks)
             kept = saved, None
         elif frames is not None:
-            ends, kept = self.bounded(loop, test, one, starts)
+            ends, kept = self.bounded(loop, one, starts)
         else:
-            ends = lax.while_loop(test, lambda state: one(state)[0], starts)
+            ends = lax.while_loop(partial(self.test, loop), lambda state: one(state)[0], starts)
         self.finish(loop, ends)
         if not back:
             self.values[frames] = kept
 
-    def bounded(self, loop: Loop, test: Any, one: Any, starts: Any) -> Any:
+    def bounded(self, loop: Loop, one: Any, starts: Any) -> Any:
         """A while loop of at most so many steps, which keeps what each of them saves."""
         limit = self.owner.max_steps
         if not limit:
@@ -273,7 +270,7 @@ class JaxReplay(Replay):
 
         def more(state: Any) -> Any:
             count, carried, _ = state
-            return (count < limit) & test(carried)
+            return (count < limit) & self.test(loop, carried)
 
         def kept(state: Any) -> Any:
             count, carried, rows = state
@@ -283,14 +280,12 @@ class JaxReplay(Replay):
         rows = _zeros(jax.eval_shape(one, starts)[1][1], limit)
         count, ends, rows = lax.while_loop(more, kept, (0, starts, rows))
         about = jax.ShapeDtypeStruct((), np.int32)
-        count = jax.pure_callback(_ended, about, count, test(ends), limit)
+        count = jax.pure_callback(_ended, about, count, self.test(loop, ends), limit)
         return ends, (rows, count)
 
     def branch(self, branch: Branch) -> None:
         """``cond`` and its grad op; each side gives what either of them saves."""
-        saved: Any = ([], []) if branch.backward else branch.saved
-        if branch.backward:
-            self.restored([*branch.saved[0], *branch.saved[1]], self.value(branch.frames))
+        saved = self.saved(branch)
 
         def side(k: int, others: dict[int, Any]) -> Any:
             self.items(branch.bodies[k])

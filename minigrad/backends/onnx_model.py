@@ -64,7 +64,6 @@ class Symbol:
 #: functions ONNX has not, in functions of NumPy that it has; near 0, log1p and expm1 lose what NumPy's would keep
 COMPOSED: dict[str, Callable[..., Any]] = {
     "not_equal": lambda x, y: np.logical_not(np.equal(x, y)),
-    "invert": np.logical_not,
     "log1p": lambda x: np.log(1.0 + x),
     "expm1": lambda x: np.exp(x) - 1.0,
     "log2": lambda x: np.log(x) / math.log(2.0),
@@ -139,7 +138,7 @@ FUNCTIONS: dict[str, Any] = {
     "dot": lambda g, out, x, y: g.alike("MatMul", [x, y], out),
     "argmax": partial(_place, "ArgMax"),
     "argmin": partial(_place, "ArgMin"),
-    "positive": lambda g, out, x: x,
+    "invert": lambda g, out, x: g.node("Not" if out.dtype == bool else "BitwiseNot", [x], out),
     "floor_divide": lambda g, out, x, y: g.node(  # ONNX divides whole numbers towards zero
         "Div", [g.node("Sub", [x, g.node("Mod", [x, y], out)], out), y], out
     ),
@@ -175,18 +174,16 @@ def take_along_axis(g, out, x, indices, axis):
 # -- kernels that stay whole: the graph, what the result is like, then what the kernel is given ------------
 
 
-def _node(op: str) -> Callable[..., Any]:
-    """One node of floating-point numbers."""
-    return lambda g, out, x, **attrs: g.alike(op, [x], out, **attrs)
+def _sorted(which, g, out, x, *, axis=-1, descending=False):
+    """The values, or where they were."""
+    both = [x, x.of(x.shape, np.int64)]
+    return topk(g, both, x, k=x.shape[axis], axis=axis, largest=descending)[which]
 
 
 COUNTERPARTS: dict[str, Callable[..., Any]] = {
-    "sigmoid": _node("Sigmoid"),
-    "erf": _node("Erf"),
-    "softmax": _node("Softmax"),
-    "log_softmax": _node("LogSoftmax"),
-    "det": _node("Det"),
-}
+    name: lambda g, out, x, op=op, **attrs: g.alike(op, [x], out, **attrs)
+    for name, op in OPERATORS["kernels"].items()
+} | {"sort": partial(_sorted, 0), "argsort": partial(_sorted, 1)}
 
 
 counterpart = entering(COUNTERPARTS)
@@ -215,17 +212,6 @@ def topk(g, out, x, *, k, axis=-1, largest=True):
 
 
 @counterpart
-def sort(g, out, x, *, axis=-1, descending=False, which=0):
-    both = [x, x.of(x.shape, np.int64)]
-    return topk(g, both, x, k=x.shape[axis], axis=axis, largest=descending)[which]
-
-
-@counterpart
-def argsort(g, out, x, **how):
-    return sort(g, out, x, **how, which=1)
-
-
-@counterpart
 def einsum(g, out, *operands, subscripts):
     return g.alike("Einsum", operands, out, equation=subscripts)
 
@@ -250,15 +236,6 @@ def max_pool2d(g, out, x, *, kernel_size, stride=None, padding=0):
     kernel = pair(kernel_size)
     how = {"strides": kernel if stride is None else pair(stride), "pads": pair(padding) * 2}
     return g.node("MaxPool", [x], out, kernel_shape=kernel, **how)
-
-
-#: kernels that ONNX has nothing for, and why
-NONE = {
-    "inv": "ONNX has no counterpart of np.linalg.inv",
-    "solve": "ONNX has no counterpart of np.linalg.solve",
-    "cholesky": "ONNX has no counterpart of np.linalg.cholesky",
-    "cofactor": "ONNX has no counterpart of np.linalg.svd",
-}
 
 
 def refuse_masks(values: Iterable[Any]) -> None:
@@ -422,7 +399,7 @@ class Graph(Replay):
         if call.path not in COUNTERPARTS:
             refuse_masks(args)
             looks = "a kernel looks at a value, and there is none while a graph is written"
-            raise NoCounterpart(NONE.get(call.path, looks))
+            raise NoCounterpart(OPERATORS["none"].get(call.path, looks))
         return COUNTERPARTS[call.path](self, call.out, *args, **attrs)
 
     # -- indices and views --------------------------------------------------------------------
@@ -442,11 +419,10 @@ class Graph(Replay):
         refuse_masks(index if isinstance(index, tuple) else [index])
         at = np.arange(math.prod(shape)).reshape(shape)
         base, arrays = index_arrays(at, index, Symbol | np.ndarray | list)
-        parts = [self.cast(part, np.int64) for part, *_ in arrays]
         total = self.cast(base)
-        for part, (_, axis, which) in zip(parts, arrays, strict=True):
-            n, stride = max(shape[axis], 1), math.prod(shape[axis + 1 :])
-            for op, number in (("Add", n), ("Mod", n), ("Mul", stride)):
+        for part, axis, which in arrays:
+            part, size = self.cast(part, np.int64), max(shape[axis], 1)
+            for op, number in (("Mod", size), ("Mul", math.prod(shape[axis + 1 :]))):
                 part = self.node(op, [part, np.int64(number)], part)
             total = self.node("Add", [total, self.picked(part, which)], total)
         return total
@@ -538,20 +514,19 @@ class Graph(Replay):
     def branch(self, branch: Branch) -> None:
         """An `If`, whose sides see everything around them; both give what either of them saves."""
         pred = self.flag(branch.pred)
-        if branch.backward:
-            self.restored([*branch.saved[0], *branch.saved[1]], self.value(branch.frames))
         bodies: Any = ([], [])
         results: list[list[Symbol]] = []
-        saved: dict[int, Any] = {}
+        frames: dict[int, Any] = {}
         kept: list[tuple[int, Symbol]] = []  # what is saved, and on which side
-        for k, body in enumerate(bodies):
+        for k, (body, saved) in enumerate(zip(bodies, self.saved(branch), strict=True)):
             with self.into(body):
                 self.items(branch.bodies[k])
                 results.append([self.like(r[k], r[2]) for r in branch.results])
-            if not branch.backward:
-                frame = self.frame(branch.saved[k])
-                mapped(frame, lambda v, k=k: kept.append((k, v)))
-                saved |= frame
+            frame = self.frame(saved)
+            own: list[Symbol] = []
+            mapped(frame, own.append)
+            kept += [(k, v) for v in own]
+            frames |= frame
         if not (kept or branch.results):
             return
         graphs = {}
@@ -562,7 +537,7 @@ class Graph(Replay):
         outs = iter(self.nodes_of("If", [pred], results[0], **graphs))
         self.set([r[2] for r in branch.results], [next(outs) for _ in branch.results])
         if not branch.backward:
-            self.values[branch.frames] = mapped(saved, lambda _: next(outs))
+            self.values[branch.frames] = mapped(frames, lambda _: next(outs))
 
     # -- the file --------------------------------------------------------------------------------
 
@@ -625,10 +600,9 @@ def onnx_model(program: Program, path: Any, feed: Any, fetch: Any, executor: Any
     with limited_depth():
         *_, primitives = climb(program, shapes, names)
         graph = Graph(primitives, names)
-        data = data_of(program).items()
+        data, start = data_of(program).items(), start_values(program, executor).items()
         feeds = {n: Symbol(graph.unique(n), shapes[n], v.dtype) for n, v in data}
-        start = start_values(program, executor)
-        parameters = {n: graph.stored(n, value) for n, value in start.items()}
+        parameters = {n: graph.stored(n, value) for n, value in start}
         _, results = graph(parameters, feeds)
     outputs = [graph.output(n, v) for n, v in zip(names, results, strict=True)]
     nodes, read = graph.needed(outputs)

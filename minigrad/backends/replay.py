@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..compiler.lower import Lowering, state_written_inside
-from ..compiler.schedule import Array, Call, Loop, arrays_in, replace_arrays
+from ..compiler.schedule import Array, Branch, Call, Loop, arrays_in, replace_arrays
 from ..compiler.tracer import Recorder
 from ..errors import ProgramError, told, wrong
 from ..static.program.program import Program
@@ -121,7 +121,7 @@ class Replay:
             result = self.opaque(call, args, kwargs)
         elif call.path == "[]":
             result = self.item(*args)
-        elif function in (np.array, np.asarray, np.ndarray.astype):
+        elif function in (np.array, np.asarray, np.positive, np.ndarray.astype):
             result = args[0]
         else:
             if isinstance(function, np.ufunc):
@@ -171,6 +171,13 @@ class Replay:
         """What a step or a branch saved, under its names in the backward part."""
         for value, here in pairs:
             self.values[here] = frames[id(value)]
+
+    def saved(self, branch: Branch) -> Any:
+        """What each side of a branch saves; in the backward part, it is there again."""
+        if not branch.backward:
+            return branch.saved
+        self.restored([*branch.saved[0], *branch.saved[1]], self.value(branch.frames))
+        return [], []
 
     def frame(self, saved: list[Array]) -> dict[int, Any]:
         """What a step or a branch saves: values, and all that a loop in it saved."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import pytest
 import minigrad as mg
 from minigrad import nn, optim, static
 from minigrad.errors import ProgramError
+from minigrad.primitives.registry import REGISTRY
 from tests.backends.test_jax import cnn, mlp, training, transformer
 from tests.compiler.test_every_op import program_of
 from tests.ops.oracle import wanted
@@ -287,3 +289,27 @@ def test_feeds_that_only_a_branch_or_a_loop_reads_are_inputs(runtime):
         wanted = static.Executor().run(prog, feed, fetch)
         assert {i.name for i in static.export_onnx(prog, fetch=fetch).graph.input} == read
         np.testing.assert_allclose(runtime(prog, feed, fetch)[0], wanted[0])
+
+
+def test_truth_values_and_bits_are_those_of_numpy(runtime, request):
+    @mg.primitive
+    def turned(x):
+        return np.invert(x)
+
+    @mg.primitive
+    def largest(x):
+        return np.maximum.reduce(x, axis=0)
+
+    for primitive in ("turned", "largest"):
+        request.addfinalizer(partial(REGISTRY.pop, primitive))
+    numbers, truth = np.array([5, -3, 0]), np.array([[True, False], [False, False]])
+    some, every = (lambda x: mg.any(x, 1)), (lambda x: mg.all(x, keepdims=True))
+    for function, value in [(turned, numbers)] + [
+        (f, truth) for f in (turned, largest, some, every)
+    ]:
+        program = static.Program()
+        with static.program_guard(program):
+            out = function(static.data("x", list(value.shape), str(value.dtype)))
+        wanted = static.Executor().run(program, {"x": value}, [out])[0]
+        (found,) = runtime(program, {"x": value}, [out])
+        np.testing.assert_array_equal(found, wanted, strict=True)
