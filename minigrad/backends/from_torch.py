@@ -24,8 +24,8 @@ import numpy as np
 from .. import ops as mg
 from ..errors import describe, read_tables, wrong
 from ..ops import astype
+from ..ops.index import along, split_index
 from ..ops.index import scatter as scattered
-from ..ops.index import split_index
 from ..ops.losses import reduced
 from ..static.program.program import Program, program_guard
 from ..static.program.variable import Variable
@@ -45,11 +45,11 @@ def _axes(dim: Any) -> Any:
     return None if dim == () else dim
 
 
-def _along(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda x, dim=None, keepdim=False: function(x, _axes(dim), keepdim)
+def _reduced(function, x, dim=None, keepdim=False):
+    return function(x, _axes(dim), keepdim)
 
 
-TABLE |= {name: _along(getattr(mg, to)) for name, to in _names["along"].items()}
+TABLE |= {name: partial(_reduced, getattr(mg, to)) for name, to in _names["along"].items()}
 
 
 def _scaled(x: Any, alpha: float) -> Any:
@@ -67,10 +67,9 @@ TABLE |= {
     "sub": lambda x, y, *, alpha=1: mg.sub(x, _scaled(y, alpha)),
     "rsqrt": lambda x: mg.reciprocal(mg.sqrt(x)),
     "exp2": lambda x: mg.exp(x * math.log(2.0)),
-    "leaky_relu": lambda x, slope=0.01: mg.leaky_relu(x, float(slope)),
-    "hardsigmoid": lambda x: hardtanh(x + 3, 0, 6) / 6,
-    "hardswish": lambda x: x * hardtanh(x + 3, 0, 6) / 6,
-    "celu": lambda x, alpha=1: elu(x, alpha, 1, 1 / alpha),
+    "hardsigmoid": lambda x: TABLE["hardtanh"](x + 3, 0, 6) / 6,
+    "hardswish": lambda x: x * TABLE["hardtanh"](x + 3, 0, 6) / 6,
+    "celu": lambda x, alpha=1: TABLE["elu"](x, alpha, 1, 1 / alpha),
     "softplus": lambda x, beta=1, threshold=20: mg.where(
         x * beta > threshold, x, mg.softplus(x * beta) / beta
     ),
@@ -158,20 +157,17 @@ def gelu(x, *, approximate="none"):
     return 0.5 * x * (1 + mg.tanh(inner))
 
 
-def _extreme(value: Callable[..., Any], place: Callable[..., Any]) -> Callable[..., Any]:
+def _extreme(value, place, x, dim=None, keepdim=False):
     """Along an axis the gradient goes to the first of several; of all elements they share it."""
-
-    def extreme(x, dim=None, keepdim=False):
-        if dim is None:
-            return value(x)
-        at = place(x, dim, True)
-        out = mg.take_along_axis(x, at, dim)
-        return (out, at) if keepdim else (mg.squeeze(out, dim), mg.squeeze(at, dim))
-
-    return extreme
+    if dim is None:
+        return value(x)
+    at = place(x, dim, True)
+    out = mg.take_along_axis(x, at, dim)
+    return (out, at) if keepdim else (mg.squeeze(out, dim), mg.squeeze(at, dim))
 
 
-TABLE |= {"max": _extreme(mg.max, mg.argmax), "min": _extreme(mg.min, mg.argmin)}
+TABLE["max"] = partial(_extreme, mg.max, mg.argmax)
+TABLE["min"] = partial(_extreme, mg.min, mg.argmin)
 
 
 # -- matrices
@@ -252,22 +248,15 @@ def gather(x, dim, index):
     return mg.take_along_axis(_cut(x, sizes), index, dim)
 
 
-def _places(dim: int, index: Any) -> tuple[Any, ...]:
-    """Where `scatter` writes: an index array for every axis."""
-    grid: list[Any] = [*np.ogrid[tuple(map(slice, index.shape))]]
-    grid[dim] = index
-    return tuple(grid)
-
-
 @op
 def scatter(x, dim, index, y):
     y = _cut(y, index.shape) if np.ndim(y) else y
-    return mg.setitem(x, y, _places(dim, index))
+    return mg.setitem(x, y, along(index, index.shape, dim))
 
 
 @op
 def scatter_add(x, dim, index, y):
-    return index_put(x, _places(dim, index), _cut(y, index.shape), True)
+    return index_put(x, along(index, index.shape, dim), _cut(y, index.shape), True)
 
 
 @op
@@ -414,18 +403,19 @@ def from_torch(function: Any, *examples: Any) -> Program:
     ['swapaxes', 'linear']
     """
     torch = sys.modules.get("torch")
-    if torch is None or not (isinstance(function, torch.nn.Module) or callable(function)):
+    if torch is None or not callable(function):
         what = f"from_torch takes a module or a function of PyTorch, not {describe(function)}"
         advice = "static.from_torch(model, x); mg.trace(function, x) takes ours"
         raise wrong(what, advice)
     if bad := [x for x in examples if not isinstance(x, torch.Tensor)]:
         what = f"the examples of from_torch are Tensors of PyTorch, not {describe(bad[0])}"
         raise wrong(what, "torch.ones(2, 3), or close over it: lambda x: f(x, 2)")
-    different: list[Any] = []  # torch.export takes one that comes twice for one input
-    for x in examples:
-        known = any(x is each for each in different)
-        different.append(x.detach().clone().requires_grad_(x.requires_grad) if known else x)
-    return _Translation(torch, _exported(torch, function, tuple(different))).program
+    ids = [*map(id, examples)]  # torch.export takes one that comes twice for one input
+    different = tuple(
+        x.detach().clone().requires_grad_(x.requires_grad) if id(x) in ids[:k] else x
+        for k, x in enumerate(examples)
+    )
+    return _Translation(torch, _exported(torch, function, different)).program
 
 
 def _exported(torch: Any, function: Any, examples: tuple[Any, ...]) -> Any:
@@ -521,9 +511,8 @@ def _called(torch: Any, function: Any) -> Any:
     with contextlib.suppress(TypeError, ValueError):  # of functions that are not Python's
         forward.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
         used = inspect.getclosurevars(inspect.unwrap(function))
-        held = {**used.globals, **used.nonlocals}
-        held |= {"self": function.__self__} if hasattr(function, "__self__") else {}
-        for name, value in held.items():
+        owner = {"self": getattr(function, "__self__", None)}
+        for name, value in {**used.globals, **used.nonlocals, **owner}.items():
             if isinstance(value, torch.nn.Module):
                 called._modules[name] = value
             elif isinstance(value, torch.nn.Parameter):
@@ -574,18 +563,17 @@ class _Translation:
         raise wrong(what, advice)
 
     def _placeholder(self, node: Any) -> Any:
-        signature = self.exported.graph_signature
-        stored = self.exported.state_dict | self.exported.constants
-        if name := signature.inputs_to_parameters.get(node.name):
-            value = stored[name]
+        exported = self.exported
+        (spec,) = [s for s in exported.graph_signature.input_specs if s.arg.name == node.name]
+        stored = exported.state_dict | exported.constants
+        value = stored.get(spec.target)
+        if spec.kind.name == "BUFFER":
+            self.buffers[id(value)] = spec.target
+        elif spec.kind.name == "PARAMETER" or (value is not None and value.requires_grad):
             name = next(n for n, v in stored.items() if v is value)  # the first of a shared weight
             return self._persistable(name, value, value.requires_grad)
-        if name := signature.inputs_to_buffers.get(node.name):
-            self.buffers[id(stored[name])] = name
-            return stored[name]
-        if name := signature.inputs_to_lifted_tensor_constants.get(node.name):
-            value = stored[name]
-            return self._persistable(name, value, True) if value.requires_grad else value
+        if value is not None:
+            return value
         example, block = node.meta["val"], self.program.global_block()
         shape, dtype = tuple(example.shape), _dtype(example.dtype)
         return block.create_var(node.name, shape, dtype, is_data=True, derived_stop=True)
@@ -685,8 +673,7 @@ def _dtype(dtype: Any) -> str:
 
 def _users_line(trace: str) -> str:
     """The last line of the trace that is neither torch's nor ours: none in functions outside of a module."""
-    home = sys.modules["torch"].__path__[0]
     lines = re.findall(r'File "(.*)", line (\d+).*\n\s*(.*)', trace)
-    others = (home, __file__, "<eval_with_key>")
+    others = (sys.modules["torch"].__path__[0], __file__, "<eval_with_key>")
     own = [line for line in lines if not line[0].startswith(others)]
     return ", at {}:{}: {}".format(Path(own[-1][0]).name, *own[-1][1:]) if own else ""
