@@ -176,7 +176,8 @@ class JaxReplay(Replay):
         if not isinstance(error, jax.errors.JAXTypeError | jax.errors.JAXIndexError):
             return error
         op = self.op
-        what = f"{op.type} needs values that JAX does not know when it traces, such as how many rows a mask chooses"
+        unknown = "that JAX does not know when it traces, such as how many rows a mask chooses"
+        what = f"{op.type} needs values {unknown}"
         advice = "mg.where(mask, x, 0.0), or run the program with static.Executor()"
         return ProgramError(told(what, advice, op.source_line))
 

@@ -259,7 +259,7 @@ def flows(start: Start, nodes: Iterable[Any], places: Collection[Any]) -> tuple[
 
 
 def _given(node: Any, held: Mapping[int, Any]) -> list[tuple[int, Any, Any]]:
-    """What a node gives of what came to its outputs, zeros where nothing came: slot, to whom, gradient."""
+    """What a node gives of what came to its outputs, zeros for nothing: slot, to whom, gradient."""
     came = held.get(0)
     if node.several:  # without a spec, None stands for no gradient
         specs = enumerate(node.specs)
