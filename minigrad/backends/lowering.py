@@ -19,7 +19,7 @@ def needs(package: str, what: str) -> None:
     """Errors: `ProgramError` with the command that installs the extra, if the package is not there."""
     if find_spec(package) is None:
         what = f"{what} needs {package}, which is not installed."
-        raise wrong(what, f'pip install "minigrad[{package}]"')
+        raise wrong(what, f"pip install {package}")
 
 
 def step_on(backend: str) -> Any:
