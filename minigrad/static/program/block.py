@@ -154,25 +154,23 @@ class Block:
         inputs: Slots = {}
         numbers: Attrs = {}
         several = primitive.list_input
-        index = attrs.get("index", ())
-        for v in (*args, *attrs.values(), *(index if isinstance(index, tuple) else ())):
-            if isinstance(v, OpenSize) or (isinstance(v, slice) and isinstance(v.stop, OpenSize)):
-                raise unknown_size()
-        attrs = {n: _number(v, args) if type(v) is np.float64 else v for n, v in attrs.items()}
-        args = tuple(_number(a, args) if type(a) is np.float64 else a for a in args)
         for slot, arg in zip(primitive.slot_names(len(args)), args, strict=True):
             if arg.__class__ is Variable and arg.block is self:
                 name = arg.name
             elif arg is None:
                 continue
-            elif isinstance(arg, NUMBERS) and slot != several:
-                numbers[slot] = arg
+            elif isinstance(number := _number(arg, args), NUMBERS) and slot != several:
+                numbers[slot] = number
                 continue
             else:
-                name = self.program.as_variable(arg, self).name
+                name = self.program.as_variable(number, self).name
             inputs.setdefault(slot, []).append(name)
-        for name, value in attrs.items():
+        for name, given in attrs.items():
+            value = _number(given, args)
             shapes = value if isinstance(value, tuple) else (value,)
+            if name == "index":
+                for part in shapes:
+                    _number(part.stop if isinstance(part, slice) else part, args)
             if shapes and isinstance(shapes[0], ShapeOf):
                 inputs[f"{name}_like"] = [v.name for v in shapes]
             elif not _is_default(value, primitive.attrs[name]):
@@ -218,6 +216,10 @@ COMPARED = (int, float, str, tuple)
 
 def _number(value: Any, args: Args) -> Any:
     """A number of NumPy as Python's; as an array if it makes what it meets wider, which that one never does."""
+    if isinstance(value, OpenSize):
+        raise unknown_size()
+    if type(value) is not np.float64:
+        return value
     sizes = (a.dtype.itemsize for a in args if isinstance(a, Variable) and a.dtype.kind == "f")
     return np.array(value) if min(sizes, default=8) < 8 else float(value)
 
