@@ -263,7 +263,7 @@ def test_wrong_feeds_are_refused_before_anything_runs():
 
 def test_without_jax_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr("minigrad.backends.lowering.find_spec", lambda name: None)
-    with pytest.raises(ProgramError, match=r'pip install "minigrad\[jax\]"'):
+    with pytest.raises(ProgramError, match=r"pip install jax"):
         static.compile(static.Program(), backend="jax")
 
 

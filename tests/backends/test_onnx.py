@@ -269,7 +269,7 @@ def test_a_model_in_test_mode_exports_without_its_dropout(runtime):
 
 def test_without_onnx_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr("minigrad.backends.lowering.find_spec", lambda name: None)
-    with pytest.raises(ProgramError, match=r'pip install "minigrad\[onnx\]"'):
+    with pytest.raises(ProgramError, match=r"pip install onnx"):
         static.export_onnx(static.Program())
 
 
