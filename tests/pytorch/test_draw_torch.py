@@ -276,6 +276,6 @@ def test_a_block_that_is_a_dictionary_in_a_list_has_a_frame():
     h = model[0](torch.ones(1, 2))
     for block in body.blocks:
         h = h + block.down(block.up(h).tanh())
-    titles = {r.label for r in mg.draw(h.sum()).graph.regions.values()}
+    titles = {r.label for r in mg.draw(h.sum(), detail="full").graph.regions.values()}
     assert {"model.body.blocks.0: ModuleDict", "model.body.blocks.1: ModuleDict"} <= titles
     assert not any(t.startswith(("model.body: ", "model.body.blocks: ")) for t in titles)
