@@ -1,7 +1,7 @@
 """Data parallelism: one training step on four devices, each with a quarter of the batch.
 
 The program knows nothing of devices.  JAX splits the computation as the feeds are split, and adds up the gradients of
-the parameters, which every device holds whole.  Four devices are simulated on the CPU; needs pip install jax.
+the parameters, which every device holds whole.  Four devices are simulated on the CPU; needs JAX: pip install jax.
 
 python examples/four_devices.py
 """

@@ -3,7 +3,7 @@
 eager       Tensors: compute, walk backwards, step
 executor    a Program with its backward and its updates, run operator by operator
 compiled    the same Program as generated NumPy source
-jax         the same Program as one function under jax.jit (needs pip install jax)
+jax         the same Program as one function under jax.jit (needs JAX: pip install jax)
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
     else:
         start = {place_of(output._node): np.ones(output.shape, output.dtype)}
     if not start:
-        known = x.grad is not None or any(ref is not None for ref, *_ in backward.last_starts)
+        known = x.grad is not None or bool(backward.last_starts)
         lost = because(name, "gone" if known else "no_backward")
         return lost if x.grad is None else Explanation(name, x.grad).remark(f"({lost.reason})")
     roots = [node for node, _ in start]

@@ -130,8 +130,10 @@ class Line:
     operands: list[Element | str]
     op: Operator | None
 
-    #: the type in C
-    kind = property(lambda self: TYPES[self.out.dtype.name])
+    @property
+    def kind(self) -> str:
+        """The type in C."""
+        return TYPES[self.out.dtype.name]
 
     def reads(self) -> list[Element]:
         """Operands in memory."""

@@ -12,7 +12,7 @@ from ...primitives.arguments import Args, Attrs, Slots
 from ...primitives.registry import Primitive
 from .infer import infer_outputs
 from .operator import Operator, check_operator, check_slots, op_info, slots_of
-from .variable import OpenSize, ShapeOf, Variable, check_name, unknown_size
+from .variable import ShapeOf, Variable, check_known, check_name
 
 if TYPE_CHECKING:
     from .program import Program
@@ -170,7 +170,7 @@ class Block:
             shapes = value if isinstance(value, tuple) else (value,)
             if name == "index":
                 for part in shapes:
-                    _number(part.stop if isinstance(part, slice) else part, args)
+                    check_known(part.stop if isinstance(part, slice) else part)
             if shapes and isinstance(shapes[0], ShapeOf):
                 inputs[f"{name}_like"] = [v.name for v in shapes]
             elif not _is_default(value, primitive.attrs[name]):
@@ -216,8 +216,7 @@ COMPARED = (int, float, str, tuple)
 
 def _number(value: Any, args: Args) -> Any:
     """A number of NumPy as Python's; as an array if it makes what it meets wider, which that one never does."""
-    if isinstance(value, OpenSize):
-        raise unknown_size()
+    check_known(value)
     if type(value) is not np.float64:
         return value
     sizes = (a.dtype.itemsize for a in args if isinstance(a, Variable) and a.dtype.kind == "f")

@@ -9,7 +9,6 @@ result has n: whether the open size is n or 1 shows when the program runs.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -168,10 +167,12 @@ def _run_kernel(op: Operator, p: Primitive, values: Values) -> list[Any]:
     if p.broadcasts and not p.list_input:
         numbers = [op.attrs[n] for n in p.inputs if n in op.attrs]
         shapes = [np.shape(v) for vs in (*values.values(), numbers) for v in vs]
-        with suppress(ValueError):  # of shapes: the kernel says what does not fit
+        try:
             full = np.broadcast_shapes(*shapes)
-            first = {s: [v[(slice(1),) * v.ndim] for v in vs] for s, vs in values.items()}
-            return [np.broadcast_to(a, full) for a in run_kernel(p, first, op.attrs)]
+        except ValueError:
+            return run_kernel(p, values, op.attrs)  # which says what does not fit
+        first = {s: [v[(slice(1),) * v.ndim] for v in vs] for s, vs in values.items()}
+        return [np.broadcast_to(a, full) for a in run_kernel(p, first, op.attrs)]
     return run_kernel(p, values, op.attrs)
 
 

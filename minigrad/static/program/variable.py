@@ -154,17 +154,15 @@ class Variable(Operators):
 
 
 class OpenSize(int):
-    """-1, the size of an axis that a run decides: what a user's Python would make of it is no size of anything."""
+    """-1, the size of an axis that only a run decides; a user's arithmetic with it is an error."""
 
 
-def unknown_size() -> Exception:
-    """What to raise where somebody computes with a size that is not known yet."""
-    what = (
-        "a size of -1 is not known while the program is being built: Python cannot compute with it"
-    )
-    return wrong(
-        what, "x.mean() for x.sum() / n, -1 in reshape; or declare the data with its full shape"
-    )
+def check_known(value: Any) -> None:
+    """Errors: `ProgramError` where a value is a size that is not known yet."""
+    if isinstance(value, OpenSize):
+        what = "a size of -1 is not known while the program is being built: Python cannot compute with it"
+        advice = "x.mean() for x.sum() / n, -1 in reshape; or declare the data with its full shape"
+        raise wrong(what, advice)
 
 
 def _of_the_package(name: str) -> Any:
@@ -172,7 +170,7 @@ def _of_the_package(name: str) -> Any:
 
     def compute(self: int, *other: Any) -> Any:
         if user_frame(2) is sys._getframe(1):
-            raise unknown_size()
+            check_known(self)
         return getattr(int, name)(self, *other)
 
     return compute

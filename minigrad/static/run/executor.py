@@ -197,14 +197,13 @@ def fed_shapes(program: Program, feed: Any) -> dict[str, Shape]:
 
 def check_all_fed(program: Program, fed: Container[str], fetch: list[str]) -> None:
     """Whatever operators of any block read, or the caller fetches, is fed.  Errors: `ProgramError`."""
-    for name, var in data_of(program).items():
-        if name not in fed and (name in fetch or _is_read(program, name)):
-            advice = f"feed {{{name!r}: …}} with shape {list(var.shape)}"
-            raise wrong(f"the program reads {name!r}, but it was not fed", advice)
-
-
-def _is_read(program: Program, name: str) -> bool:
-    return any(name in op.input_names for block in program.blocks for op in block.ops)
+    unfed = [var for name, var in data_of(program).items() if name not in fed]
+    if unfed:
+        read = {n for block in program.blocks for op in block.ops for n in op.input_names}
+        for var in unfed:
+            if var.name in read or var.name in fetch:
+                advice = f"feed {{{var.name!r}: …}} with shape {list(var.shape)}"
+                raise wrong(f"the program reads {var.name!r}, but it was not fed", advice)
 
 
 def not_set(name: str) -> MinigradError:
