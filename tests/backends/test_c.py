@@ -78,6 +78,45 @@ def trained():
 # -- the same numbers ----------------------------------------------------------------------
 
 
+def test_what_is_concatenated_is_made_in_its_place_however_else_it_is_read():
+    def wholes(x, w):
+        a, b = mg.sin(x * w), mg.cos(x)
+        both, twice = mg.concat([a, b]), mg.concat([b, b, x])
+        return [both, twice, a * b, mg.concat([both, mg.exp(a)]), mg.setitem(both, a, slice(1, 3))]
+
+    step = built(wholes)
+    x, w = np.array([0.5, -1.0]), np.array([1.0, 2.0])
+    a, b = np.sin(x * w), np.cos(x)
+    whole = np.concatenate([a, b])
+    changed = np.array([whole[0], *a, whole[3]])
+    for ours, theirs in zip(
+        step(x=x),
+        [whole, np.concatenate([b, b, x]), a * b, np.concatenate([whole, np.exp(a)]), changed],
+        strict=True,
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_a_weight_that_many_products_read_turned_is_copied_once_and_trained():
+    program = static.Program()
+    with static.program_guard(program):
+        h, w = static.data("h", [3, 4]), static.parameter("w", np.eye(4) + 0.1)
+        for _ in range(12):
+            h = mg.tanh(h @ w)
+        loss = mg.sum(h)
+        mg.optim.SGD(lr=0.1).minimize(loss)
+    feed = {"h": np.linspace(-0.5, 1, 12).reshape(3, 4)}
+    exact, step = (
+        static.compile(program, fetch=loss, backend="c", exact=exact) for exact in (True, False)
+    )
+    executor = static.Executor()
+    for _ in range(3):
+        (expected,) = executor.run(program, feed, [loss])
+        np.testing.assert_allclose([exact(feed), step(feed)], [expected] * 2, rtol=1e-12)
+    np.testing.assert_allclose(step.parameters["w"], executor.scope.values["w"], rtol=1e-12)
+    assert ["w_turned" in s.source for s in (exact, step)] == [False, True]
+
+
 @pytest.mark.parametrize("first", range(0, len(DIFFERENTIABLE), 16))
 def test_ops_and_their_derivatives_agree_with_the_interpreter(first, monkeypatch):
     # values are compared, not bits, and the compiler would be two thirds of the time

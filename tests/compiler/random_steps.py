@@ -414,9 +414,11 @@ def convolutions(rng: np.random.Generator, feeds: dict[str, Any]) -> list[Any]:
 def recurrences(rng: np.random.Generator, feeds: dict[str, Any]) -> list[Any]:
     """A training step of a recurrent network: written out, or as a recurrent block; plain, or with gates."""
     dtype = np.float32 if rng.random() < 0.3 else np.float64
-    steps, rows, hidden = (int(k) for k in rng.integers(2, 6, 3))
+    rows, hidden = (int(k) for k in rng.integers(2, 6, 2))
     gated, block = rng.random() < 0.5, rng.random() < 0.5
+    steps = int(rng.integers(2, 6 if block else 12))
     xs = data(feeds, "xs", (steps, rows, 3), dtype)
+    xs = mg.tanh(xs) if rng.random() < 0.3 else xs
     start = data(feeds, "start", (rows, hidden), dtype)
     wide = hidden * (4 if gated else 1)
     wx, wh = parameter(rng, "wx", (3, wide), dtype), parameter(rng, "wh", (hidden, wide), dtype)
@@ -439,8 +441,9 @@ def recurrences(rng: np.random.Generator, feeds: dict[str, Any]) -> list[Any]:
         (ys,), (h, c) = static.static_rnn(step, [xs], [h, c])
         h = h + ys.mean(axis=0)
     else:
-        for k in range(steps):
-            h, c = cell(xs[k], h, c)
+        order = [range(steps), range(steps)[::-1], rng.integers(0, steps, steps)]
+        for k in order[int(rng.integers(3))]:
+            h, c = cell(xs[int(k)], h, c)
     return classified(rng, feeds, h, dtype)
 
 

@@ -243,3 +243,41 @@ def test_what_is_broadcast_three_times_along_any_axis_has_its_gradient(shape, ot
     feed = {x.name: np.arange(x.shape[0] * x.shape[1]).reshape(x.shape) for x in data}
     (wanted,) = static.Executor().run(prog, feed, [g])
     np.testing.assert_allclose(static.compile(prog, fetch=g, exact=False)(feed), wanted)
+
+
+# -- all steps of a sequence at once -------------------------------------------------------
+
+
+def unrolled(order, overwritten=False):
+    """A recurrent network over the steps of a sequence in an order, and its gradients."""
+    prog = static.Program()
+    with static.program_guard(prog):
+        xs, h = static.data("xs", [4, 2, 3], F), static.data("h", [2, 5], F)
+        wx = static.parameter("wx", numbers(7, 3, 5))
+        wh = static.parameter("wh", numbers(8, 5, 5))
+        b = static.parameter("b", numbers(9, 5))
+        steps = [xs[k] for k in order]
+        if overwritten:
+            prog.global_block().append_op("square", {"x": [xs]}, {"out": [xs]})
+        for x in steps:
+            h = mg.tanh(mg.linear(x, wx, b) + h @ wh)
+        fetch = [g for _, g in static.append_backward((h * h).sum())]
+    return prog, fetch
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (0, 1, 2), (1, 1, 2, 0)])
+@pytest.mark.parametrize("overwritten", [False, True])
+def test_weights_of_all_steps_have_the_gradients_of_the_interpreter(order, overwritten):
+    prog, fetch = unrolled(order, overwritten)
+    feed = {"xs": numbers(10, 4, 2, 3), "h": numbers(11, 2, 5)}
+    step = static.compile(prog, fetch=fetch, exact=False)
+    for ours, theirs in zip(step(feed), static.Executor().run(prog, feed, fetch), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+def test_the_rows_of_a_sequence_and_of_one_gradient_are_not_copied_twice():
+    joined = [
+        static.compile(*unrolled(order)[:1], fetch=unrolled(order)[1], exact=False)
+        for order in ((0, 1, 2, 3), (3, 2, 1, 0))
+    ]
+    assert [step.source.count("np.concatenate(") for step in joined] == [2, 3]

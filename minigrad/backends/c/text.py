@@ -12,6 +12,7 @@ comments of plain letters only.
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,7 +25,7 @@ from ...compiler.lower import Lowering
 from ...compiler.memory import Memory, padded, refusal, too_many_steps
 from ...compiler.passes.dce import drop_unneeded
 from ...compiler.passes.in_place import make_in_place
-from ...compiler.schedule import Array, Branch, Call, Loop, arrays_in
+from ...compiler.schedule import Array, Branch, Call, Loop, arrays_in, changed_memory, makers_of
 from ...compiler.syntax import Identifiers, clean
 from ...compiler.tracer import Recorder
 from ...errors import ProgramError, told
@@ -60,6 +61,8 @@ LITTLE = 512
 SMALL = 1 << 16
 #: a sum of fewer numbers is a loop of its own: NumPy adds up so few one after the other, too
 FEW = 8
+#: products of a turned weight after which a copy that lies in rows has paid
+OFTEN = 8
 #: lines: compilers take as long as the square of a function's length, so a longer text is cut into functions
 LONG = 1500
 
@@ -98,6 +101,7 @@ class Writer(Identifiers):
         self.failures: list[Any] = []  # what raises, on what, and whose it is
         self.kept: set[str] = set()
         self.parts: list[Part] = []
+        self.turned: dict[Array, Place] = {}  # a weight → what it is turned, in rows
         try:
             arrays = memory.parameters
             for name in sorted(arrays, key=lambda name: arrays[name].ctypes.data):
@@ -107,6 +111,9 @@ class Writer(Identifiers):
                     self.places[self.schedule.state[name]] = place
             for name, array in self.schedule.feeds.items():
                 self.places[array] = self.member(array.like, name, "f")
+            if not exact:
+                self.turn_weights()
+            self.lay_out_parts()
             self.items(self.schedule.items)
             self.fetched = [self.place(a) for a in self.schedule.fetched]
         except Unsayable as why:
@@ -123,6 +130,33 @@ class Writer(Identifiers):
     def unique(self, wanted: str) -> str:
         """An identifier nobody has, and no macro."""
         return super().unique(wanted + "_v" if MACROS.fullmatch(wanted) else wanted)
+
+    def turn_weights(self) -> None:
+        """Copy weights that many products read turned, where last bits may differ: BLAS is faster with rows."""
+        makers = makers_of(self.schedule.items)
+        factors = [c.args[1] for c in makers.values() if c.function in PRODUCTS]
+        views = [makers[f] for f in factors if isinstance(f, Array) and f in makers]
+        reads = Counter(v.args[0] for v in views if _turns(v) and v.args[0].fixed)
+        for view in views:
+            weight = view.args[0]
+            if reads[weight] >= OFTEN and weight not in self.turned:
+                self.op, source = view.op, self.place(weight)
+                rows = np.empty_like(view.out.like, order="C")
+                self.turned[weight] = self.member(rows, f"{weight.name}_turned")
+                self.copy(self.turned[weight], source.shown(source.view.T))
+
+    def lay_out_parts(self) -> None:
+        """Let what is concatenated be made in its place in the whole, where neither changes later."""
+        makers, changed = makers_of(self.schedule.items), changed_memory(self.schedule.items)
+        for call in makers.values():
+            if call.function is not np.concatenate or call.out in changed:
+                continue
+            self.op, whole = call.op, self.new(call.out)
+            for part, view in zip(call.args[0], parts_of(call, whole.view), strict=True):
+                made = isinstance(part, Array) and part.is_root and part in makers
+                alike = made and part.dtype == view.dtype and part.like.strides == view.strides
+                if alike and part not in changed and part not in self.places:
+                    self.places[part] = whole.shown(view)
 
     # -- memory ---------------------------------------------------------------------------------
 
@@ -298,7 +332,9 @@ class Writer(Identifiers):
         """Other elements of the same memory; a copy where there is no such view."""
         source = self.place(call.args[0])
         view = call.function(source.view, *call.args[1:], **call.kwargs)
-        if np.may_share_memory(view, source.view) or not view.size:
+        if _turns(call) and call.args[0] in self.turned:
+            self.places[call.out] = self.turned[call.args[0]]
+        elif np.may_share_memory(view, source.view) or not view.size:
             self.places[call.out] = source.shown(view)
         else:
             out = self.new(call.out, view)
@@ -633,6 +669,11 @@ class Writer(Identifiers):
             structs += "\n".join([f"struct {name} {{", *lines, "};", "", ""])
         head = "#include <math.h>\n#include <stdint.h>\n\n" + helpers_in(body)
         return head + "".join([*tables, "\n" * bool(tables)]) + structs + body
+
+
+def _turns(call: Call) -> bool:
+    """Whether a call reverses the axes."""
+    return call.function is np.transpose and len(call.args) + len(call.kwargs) == 1
 
 
 def function(name: str, body: list[str]) -> str:
