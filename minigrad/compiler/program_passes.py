@@ -321,7 +321,7 @@ def _one_below_the_other(root: Rewriting, op: Operator, names: tuple[str, ...]) 
     shape = sum(root.shape(name)[0] for name in names), root.shape(names[0])[1]
     makers = [root.makers.get(name) for name in names]
     steps = [m and m.type == "getitem" and (*m.input_names, m.attrs.get("index")) for m in makers]
-    sequence = steps[0][0] if steps[0] else ""
+    sequence: Any = steps[0][0] if steps[0] else ""
     length = root.shape(sequence)[0] if sequence in root.constant else 0
     if steps == [(sequence, k) for k in range(length)]:
         return root.reshape(op, sequence, shape)

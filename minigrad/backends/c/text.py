@@ -132,7 +132,7 @@ class Writer(Identifiers):
         return super().unique(wanted + "_v" if MACROS.fullmatch(wanted) else wanted)
 
     def turn_weights(self) -> None:
-        """Copy weights that many products read turned, where last bits may differ: BLAS is faster with rows."""
+        """Copy weights that many products read turned into rows, with which BLAS is faster."""
         makers = makers_of(self.schedule.items)
         factors = [c.args[1] for c in makers.values() if c.function in PRODUCTS]
         views = [makers[f] for f in factors if isinstance(f, Array) and f in makers]
