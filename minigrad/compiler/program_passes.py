@@ -38,14 +38,14 @@ class Rewriting:
         counts = Counter(name for name, _ in writers)
         counts.update(name for name, var in block.vars.items() if var.is_data)
         self.makers = {name: op for name, op in writers if counts[name] == 1}
-        #: names that have one value from their first use to their last
-        self.constant = {name for name, count in counts.items() if count == 1}
 
     def source(self, name: str) -> str:
         """The name of which a value is a copy."""
         maker = self.makers.get(name)
-        copied = maker.input_names[0] if maker and maker.type == "assign" else ""
-        return self.source(copied) if copied in self.constant else name
+        while maker is not None and maker.type == "assign" and maker.input_names[0] in self.makers:
+            (name,) = maker.input_names
+            maker = self.makers[name]
+        return name
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a variable."""
@@ -306,7 +306,8 @@ def _sums_of_all_steps(root: Rewriting) -> None:
             for slot in products[0].inputs:
                 names = tuple(root.source(m.inputs[slot][0]) for m in products)
                 if names not in joined:  # all rows of matrices, one below the other
-                    new.append(_one_below_the_other(root, op, names))
+                    length, columns = sum(root.shape(n)[0] for n in names), root.shape(names[0])[1]
+                    new.append(root.add(op, "concat", {"x": [*names]}, {}, (length, columns)))
                     joined[names] = new[-1].output_names
                 inputs[slot] = joined[names]
             new.append(root.add(op, kind, inputs, {"shape": shape}, shape))
@@ -314,18 +315,6 @@ def _sums_of_all_steps(root: Rewriting) -> None:
             root.block.ops[at:at] = new
             rest = [n for n in op.inputs["x"] if n not in terms]
             op.inputs["x"] = [*new[-1].output_names, *rest]
-
-
-def _one_below_the_other(root: Rewriting, op: Operator, names: tuple[str, ...]) -> Operator:
-    """All rows of matrices; data whose steps they are has them in this order already."""
-    shape = sum(root.shape(name)[0] for name in names), root.shape(names[0])[1]
-    makers = [root.makers.get(name) for name in names]
-    steps = [m and m.type == "getitem" and (*m.input_names, m.attrs.get("index")) for m in makers]
-    sequence: Any = steps[0][0] if steps[0] else ""
-    length = root.shape(sequence)[0] if sequence in root.constant else 0
-    if steps == [(sequence, k) for k in range(length)]:
-        return root.reshape(op, sequence, shape)
-    return root.add(op, "concat", {"x": [*names]}, {}, shape)
 
 
 def _adds_rows(root: Rewriting, product: Operator, axes: list[int], shape: Any) -> bool:
