@@ -416,7 +416,7 @@ def recurrences(rng: np.random.Generator, feeds: dict[str, Any]) -> list[Any]:
     dtype = np.float32 if rng.random() < 0.3 else np.float64
     rows, hidden = (int(k) for k in rng.integers(2, 6, 2))
     gated, block = rng.random() < 0.5, rng.random() < 0.5
-    steps = int(rng.integers(2, 6 if block else 12))
+    steps = int(rng.integers(2, 6)) if block or rng.random() < 0.8 else 10
     xs = data(feeds, "xs", (steps, rows, 3), dtype)
     xs = mg.tanh(xs) if rng.random() < 0.3 else xs
     start = data(feeds, "start", (rows, hidden), dtype)
