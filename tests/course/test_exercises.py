@@ -215,6 +215,32 @@ def test_what_learners_write_passes_or_is_told_what_is_wrong_and_an_engine_goes_
         assert f"✓ {id} passed" in COLOUR.sub("", second.getvalue())  # on ours, from here on
 
 
+OWN_WORDS = """
+append_backward(loss)
+if name + GRAD not in loss.block.vars:
+    raise ValueError(f"{name!r} has no gradient: it does not lead to {loss.name!r}")
+return run(loss.block.program, values)[name + GRAD]
+"""
+WORDS_OF_THE_SCOPE = """
+zeros = [op for op in program.blocks[0].ops if op.type == "fill_zeros_like"]
+return f"'b@GRAD' has no value in this scope; it holds: {', '.join(values)}" if zeros else None
+"""
+
+
+@pytest.mark.parametrize(
+    ("id", "body", "said"),
+    [
+        ("15b", "by_hand = NetOp([])", "by_hand is net:, expected a list of operators"),
+        ("17b", OWN_WORDS, "said by slope, expected 'w' has no gradient, said by append_backward"),
+        ("18a", 'predicted = "fill_constant sum"', "is 'fill_constant sum', expected ['fill"),
+        ("18c", WORDS_OF_THE_SCOPE, "it holds: w, z, expected 'b@GRAD' has no value in this sco"),
+    ],
+)
+def test_a_check_says_what_was_given_and_what_was_expected(id, body, said):
+    step = next(step for step in STEPS.values() if id in step.exercises)
+    assert said in outcome(step, id, solved=body.strip())
+
+
 def test_a_known_mistake_in_a_list_is_drawn_where_it_parts_from_the_right_one():
     failure = Mismatch("the list", ["a", "x", 3, "d"], ["a", "b", "c", np.float64(3.0), "d"])
     graph = parting(failure).graph

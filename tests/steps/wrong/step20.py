@@ -37,6 +37,11 @@ def reads_the_result_for_the_input(out, out_grad):
     return out_grad / ((1 + abs(out)) * (1 + abs(out)))
 
 
+def in_place(x):
+    x /= 1 + np.abs(x)
+    return x
+
+
 def value_instead(text, feed, name):
     program = static.Program.from_json(text)
     return static.Executor().run(program, feed=feed, fetch_list=[name])[0]
@@ -77,6 +82,7 @@ NAMED = {
         ((soft, squares_the_size_alone, *ENGINES), "|x| alone is squared in the rule"),
         ((soft, only_for_arrays, *ENGINES), "the rule calls NumPy: only arrays can go in"),
         ((lambda x: x / (1 + x**2), right, *ENGINES), "the kernel squares x"),
+        ((in_place, right, *ENGINES), "the kernel writes into the array"),
     ],
-    "20b": [((15, "h"), "number 15 does what it should"), ((13, "q"), "q goes into tanh")],
+    "20b": [((15, "h"), "number 15 is suspected"), ((13, "q"), "q goes into tanh")],
 }
