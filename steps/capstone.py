@@ -86,7 +86,8 @@ YOURS = SimpleNamespace(exp=engine.exp, log=lambda x: Log()(x), relu=lambda x: R
 
 # %% [markdown]
 # The first place sees only itself, so it gets its own offer. The third fits itself best, 0.58, and the other
-# two equally well. Each row of weights has the sum 1: what a place gets is a mean of what it sees.
+# two equally well. The weights in each row add up to 1: what a place gets is a weighted mean of what it
+# sees.
 #
 # The model has four such *heads* side by side, and learns how to make questions, labels and offers.
 #
@@ -98,8 +99,6 @@ YOURS = SimpleNamespace(exp=engine.exp, log=lambda x: Log()(x), relu=lambda x: R
 #
 # **What goes in.** A letter is a row with a single 1 in it. `x` holds the letters that are read, `y` the ones
 # that follow them.
-#
-# **Predict, then run.** In the name "al", which letter is to be guessed after the dot, and which one last?
 
 # %%
 LETTERS, BLOCK, WIDTH, HEADS = ".abcdefghijklmnopqrstuvwxyz", 16, 16, 4
@@ -112,6 +111,9 @@ def example(name):
     x[:len(rows) - 1], y[:len(rows) - 1] = rows[:-1], rows[1:] / (len(rows) - 1)
     return x, y
 
+
+# %% [markdown]
+# **Predict, then run.** In the name "al", which letter is to be guessed after the dot, and which one last?
 
 # %% tags=["active-ipynb"]
 # x, y = example("al")
@@ -135,7 +137,8 @@ def starts(seed):
 
 
 # %% [markdown]
-# **The first row of numbers.** `norm` keeps rows from growing on their way through the model.
+# **The first row of numbers** for each letter is its *embedding*. `norm` keeps rows from growing on
+# their way through the model.
 
 # %%
 def norm(x):
@@ -654,7 +657,7 @@ def beside(left, right):
 #
 # `plant` changes the backward part of your program in one place. It may let an operator read
 # another value, drop a part of a sum, or begin with a wrong number. The result of the forward
-# stays right.
+# pass stays right.
 #
 # 1. Run the cell. It says which gradients are wrong now. That is your first clue.
 # 2. Look at the picture. Follow the wrong gradients back to where they part from the right ones.

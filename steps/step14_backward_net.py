@@ -12,8 +12,8 @@
 # <!-- growth -->
 
 # %% [markdown]
-# In step 13 one call gave the gradient operator of *one* operator. A list of them we had to reverse
-# ourselves, and we could not put a list into another one and ask for its gradient.
+# In step 13 one call gave the gradient operator of *one* operator. We had to reverse a list of them
+# ourselves, and we could not put one list into another and ask for its gradient.
 #
 # The idea of this step is one sentence: **a network is an operator, too.** Then `backward(network)` can
 # be to a network what `build_grad_op(op)` is to an operator.
@@ -329,7 +329,7 @@ class NetOp(Operator):
 # ## A name for nothing
 #
 # One thing is left: `h@GRAD` was computed although nobody wants it. Its `mul_grad` cannot become a NOP,
-# for it makes `w2@GRAD`, too. What shall we write into the slot of the other one? In step 10 a constant
+# for it makes `w2@GRAD`, too. What shall we write into the slot of `h@GRAD`? In step 10 a constant
 # gave the edge `(None, 0)`. A slot holds words, so there is a word for nothing, `@EMPTY@`. What is
 # written to it is thrown away: `Operator.run` has had a line for that since step 13.
 #
@@ -440,7 +440,7 @@ def backward(op, no_grad=()):
 
 # %% [markdown]
 # Then the two layers. On the left the networks, on the right the backward networks, every frame
-# opposite its twin. The gradients that leave the outermost frame on the right are the result.
+# opposite its twin. The gradients with a double line are the result: nobody inside reads them again.
 
 # %% tags=["active-ipynb", "picture-B"]
 # scope = Scope({"x": 1.0, "w1": 2.0, "b1": 0.5, "w2": 3.0, "b2": -1.0, "y@GRAD": 1.0})

@@ -328,7 +328,7 @@ def backward(op, no_grad=()):
 # go on. Backward, run the gradient of the step net as many times.
 #
 # **Predict, then run.** By calculus the derivative of the last state with respect to $h_0$
-# is $0.5^4 = 0.0625$, and to $W$ it is $6.25$. Which of the two will come out wrong?
+# is $0.5^4 = 0.0625$, and with respect to $W$ it is $6.25$. Which of the two will come out wrong?
 
 # %% tags=["active-ipynb", "mistake"]
 # step_net = linear_step()

@@ -634,7 +634,8 @@ def append_backward(loss, parameter_list=None):
 
 # %% [markdown]
 # Write `scalar(v)`: it appends one op that turns `v` into a scalar, in such a way that every element
-# of `v` gets the gradient 1, and returns the new variable. For a `v` called `v`, call it `v_total`.
+# of `v` gets the gradient 1, and returns the new variable. It is named after the old one: for a
+# variable `w` it is `w_total`.
 
 # %% tags=["active-ipynb", "exercise", "ex-17c"]
 # def scalar(v):
@@ -659,8 +660,8 @@ def append_backward(loss, parameter_list=None):
 # RuntimeError: grad can be implicitly created only for scalar outputs
 # ```
 #
-# But `torch.compile` needs one, and makes what this part builds: a program for the forward pass and
-# one for the backward pass, before anything is optimised. AOTAutograd, the part that does it, can
+# But `torch.compile` needs a description, and makes what this part builds: a program for the forward
+# pass and one for the backward pass, before anything is optimised. AOTAutograd, the part that does it, can
 # print them. For $y = x_1 W + x_2 W$, where only $W$ wants a gradient, this is the backward
 # program:
 #

@@ -742,7 +742,7 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 # Four, and operator by operator it is your program. Where a `mul_grad` of ours writes two gradients, PyTorch
 # writes two products. The one for $x$ goes to `@EMPTY@` here and is not written at all there. Its `add`
 # is our `sum`. With both halves in view, `torch.compile` then decides which values are kept for the
-# backward, and which are cheaper to compute again.
+# backward pass, and which are cheaper to compute again.
 
 # %% [markdown]
 # ## Exercises
@@ -783,7 +783,7 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 # %% [markdown]
 # **18c.** Take the zeros out and see what breaks. The function gets a program with its backward part.
 # It removes every `fill_zeros_like`, runs the program, and returns the text of the error, or `None`
-# when nothing breaks. (What a scope misses is a `NameError`.)
+# when nothing breaks. (A scope raises a `NameError` for a name that it does not hold.)
 
 # %% tags=["active-ipynb", "exercise", "ex-18c"]
 # def without_zeros(program, values):

@@ -593,7 +593,7 @@ def run_steps(op, scope, blocks):
 # from one name to the other: `s_next@GRAD = assign(x=y@GRAD)`.
 #
 # (`append_backward_ops` asks `make_grad_op`, folded, for the grad ops. For an op that holds blocks this now
-# asks `make_steps_grad_op`, which comes next.)
+# asks `make_steps_grad_op`, which comes below.)
 
 # %% tags=["folded"]
 def make_grad_op(op):
@@ -867,7 +867,7 @@ def run_steps_grad(op, scope, blocks):
 # mg.draw(y.block.program)
 
 # %% [markdown]
-# Two forward blocks, two grad blocks. Which of them runs is seen at run time.
+# Two forward blocks, two grad blocks. Which of them runs is decided at run time.
 #
 # ## Exercises
 #

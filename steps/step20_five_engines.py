@@ -33,7 +33,7 @@ from minigrad.static import net
 # %% [markdown]
 # ## The model, written down once
 #
-# Two layers that **share** their weights `w`, and a square error, as a plain list. Each
+# Two layers that **share** their weights `w`, and a squared error, as a plain list. Each
 # row is one operation: its type, the names it reads, the name it writes.
 
 # %%
@@ -63,7 +63,7 @@ def numbers():
 #
 # ## Engine 1: by hand
 #
-# Step 2, grown up: every line of the backward is written by a person. It works for this model and
+# Step 2, grown up: every line of the backward pass is written by a person. It works for this model and
 # for no other.
 
 # %%
@@ -261,9 +261,9 @@ def by_program(model, values):
 # the same three places in each picture: where `tanh` has its partner, where the two gradients of
 # `w` meet, and where backward begins.
 #
-# In the picture of `grad_fn`, `g` is the gradient that comes in. And `x` and `t` are called
-# *constant*. They need no gradient, so the graph holds no edge to them: a value at most, and no
-# name.
+# In the picture of `grad_fn`, `g` is the gradient that comes in. The two dashed values, `x` and `t`, need
+# no gradient, so no edge of the backward graph leads to them. `x` is known by its value, which was saved
+# for a rule. Of `t` nothing is left but the slot it went into: `y of sub`.
 
 # %% tags=["active-ipynb", "interactive", "picture-F", "picture-B"]
 # from minigrad.course.explore import explore
@@ -453,8 +453,8 @@ def read_digits(images, parameters):
 
 # %% [markdown]
 # What does the network look at? Each hidden unit has 64 weights, one for each pixel. Put them back
-# into a square: a pixel that speaks *for* the unit is purple, one that speaks against it is
-# orange. Beside it, the six unseen images that excite this unit most.
+# into a square: a pixel that excites the unit is purple, one that holds it back is orange. Beside
+# it, the six unseen images that excite this unit most.
 
 # %% tags=["active-ipynb", "interactive"]
 # from matplotlib.figure import Figure

@@ -102,3 +102,13 @@ def test_the_start_page_links_every_step():
     for path in REAL.paths.values():
         assert f"({path.stem}.ipynb)" in text
         assert (REAL.notebooks / f"{path.stem}.ipynb").exists()
+
+
+def test_what_is_to_be_predicted_is_said_by_the_cell_right_below():
+    for step in REAL.select():
+        for asks, answers in zip(step.cells, step.cells[1:], strict=False):
+            *before, last = asks.source.split("\n\n")
+            if asks.kind == "markdown" and last.startswith(build.GUESS):
+                shown = "active-ipynb" in answers.tags and "folded" not in answers.tags
+                assert shown, f"{step.name}: {last}"
+            assert not any(each.startswith(build.GUESS) for each in before), asks.source

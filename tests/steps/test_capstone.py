@@ -421,6 +421,24 @@ def test_the_gpt_has_the_sizes_of_microgpt_in_less_than_sixty_lines():
     assert len(lines) < 60
 
 
+def test_the_gpt_has_as_many_functions_and_operators_as_the_text_says():
+    boxes = {name: step.engine.Variable(value) for name, value in step.starts(0).items()}
+    todo, functions = [step.loss_of(boxes, *step.example("al"), step.YOURS)], set()
+    while todo:
+        function = todo.pop().creator
+        if function is not None and function not in functions:
+            functions.add(function)
+            todo += function.inputs
+    forward, backward, _ = step.layered()
+    counts = [sum(len(layer.ops) for layer in each.ops) for each in (forward, backward)]
+    text = " ".join(
+        (ROOT / "steps" / "capstone.py").read_text("utf-8").replace("\n# ", " ").split()
+    )
+    assert f"{len(functions)} functions in the graph of each name" in text
+    assert f"some {counts[0] // 10 * 10} operators, and the generated" in text
+    assert f"backward part {counts[1] // 10 * 10} more" in text
+
+
 def test_a_name_that_is_invented_is_made_of_letters_and_ends():
     p = {name: step.engine.Variable(value) for name, value in step.starts(0).items()}
     random = np.random.default_rng(0)

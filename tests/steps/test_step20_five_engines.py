@@ -138,6 +138,13 @@ def test_every_engine_with_a_graph_can_be_drawn():
         assert found.count("sum") == 1
 
 
+def test_in_the_picture_of_grad_fn_data_has_the_name_that_the_text_says():
+    loss, names = step.by_grad_fn(step.MODEL, step.numbers())[2]
+    nodes = mg.draw(loss, names=names).graph.nodes.values()
+    data = [node.name for node in nodes if node.kind == "data"]
+    assert data == ["x", "y of sub"]  # t is not saved: only its slot is known
+
+
 def test_a_network_learns_to_read_digits():
     train, test = data.split(data.digits())
     parameters, losses, accuracies = step.train_digits(train, test, epochs=6)
