@@ -247,8 +247,8 @@ def left_of_a_network(dice: Random) -> Asked:
 
     cases = ["x", "w", "x w", "h", "b h", "s", "x b"]
     no_grad = dice.choice(cases)
-    text = f"h = x * w, s = h + b, y = {last}(s). Which grad operators are left of its backward"
-    asked = f"{text} with no_grad = {{{', '.join(no_grad.split())}}}?"
+    text = f"h = x * w, s = h + b, y = {last}(s). Which grad operators are left in its backward"
+    asked = f"{text} network with no_grad = {{{', '.join(no_grad.split())}}}?"
     return asked, left(no_grad), *map(left, cases)
 
 
@@ -315,7 +315,7 @@ def what_is_pruned(dice: Random) -> Asked:
 def gradient_through_a_loop(dice: Random) -> Asked:
     n = dice.randint(0, 3)
     formula = "2.0" + " * w" * n + " + 0.0 * w"  # the last part also for n = 0
-    text = f"y = y * w, n times, in a while. From y = 2, with w = 3 and n = {n}: what is w@GRAD?"
+    text = f"A while op runs y = y * w n times. From y = 2, with w = 3 and n = {n}: what is w@GRAD?"
     return text, _gradient(formula, "w", {"w": 3})
 
 
