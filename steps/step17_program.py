@@ -590,7 +590,12 @@ def append_backward(loss, parameter_list=None):
 # %% [markdown]
 # Did you notice `t@GRAD`? It is computed, and nobody asked for it. Step 18 removes such ops, and
 # adds up gradients that are written twice.
-#
+
+# %% tags=["active-ipynb", "folded"]
+# assert [block.ops[number].forward_op for number in (8, 5)] == [block.ops[0], block.ops[3]]
+# assert "t@GRAD" in scope
+
+# %% [markdown]
 # ## Exercises
 #
 # **17a.** Write a function that appends the backward part and returns the new lines, as a list of

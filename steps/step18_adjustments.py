@@ -537,7 +537,7 @@ def remove_no_grad_branch(ops, no_grad, given=()):
 # pruned, dropped = remove_no_grad_branch(raw(loss), no_grad={"x", "z", "s"})
 # for op, reason in dropped:
 #     print(f"{op.type}: {reason}")
-# print("left:", [op.type for op in pruned])
+# print("left:", *pruned, sep="\n    ")
 
 # %% [markdown]
 # Two are left after the seed. Rule 1 took `exp_grad` again. Rule 2 took two: `square_grad`, which reads no
@@ -686,6 +686,11 @@ def append_backward(loss, parameter_list=None, no_grad_set=()):
 # %% [markdown]
 # With `m` blocked, everything behind it goes by rule 2: the second `mul_grad`, the `sum`,
 # `split_grad`, and with it the zeros.
+
+# %% tags=["active-ipynb", "folded"]
+# kept, dropped = remove_no_grad_branch(summed(everything()), {"z", "m"})
+# assert [op.type for op, reason in dropped if "zeros" in reason] == ["mul_grad", "sum", "split_grad"]
+# assert "fill_zeros_like" not in [op.type for op in kept]
 
 # %% [markdown]
 # ## The same in `torch.compile`
