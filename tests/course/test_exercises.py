@@ -231,6 +231,8 @@ return f"'b@GRAD' has no value in this scope; it holds: {', '.join(values)}" if 
     ("id", "body", "said"),
     [
         ("15b", "by_hand = NetOp([])", "by_hand is net:, expected a list of operators"),
+        ("15a", "return [add('x1', 'W', 'y')]", "what three_users returns is list, expected NetOp"),
+        ("16e", "return None if not steps else 1", "what comes back for the states' gradients ["),
         ("17b", OWN_WORDS, "said by slope, expected 'w' has no gradient, said by append_backward"),
         ("18a", 'predicted = "fill_constant sum"', "is 'fill_constant sum', expected ['fill"),
         ("18c", WORDS_OF_THE_SCOPE, "it holds: w, z, expected 'b@GRAD' has no value in this sco"),

@@ -812,8 +812,8 @@ def add_up(add_up, places, NetOp, Operator):
 
 @checker("15a")
 def three_users(three_users, parts, Scope, backward, places):
-    net = three_users()
-    scope = Scope(rows("15a", "values"))
+    net, scope = three_users(), Scope(rows("15a", "values"))
+    same("what three_users returns", type(net).__name__, "NetOp")
     net.run(scope)
     close("y", scope["y"], 54.0)
     grads = backward(net, {"x1", "x2", "x3"})
@@ -858,9 +858,9 @@ def steps_back(steps_back, RnnOp, NetOp, Operator, Scope, backward):
         order = [number for each in given for number, step in enumerate(steps) if each is step]
         same("the list of step scopes, by number, afterwards", order, list(range(len(steps))))
         close("the list of gradients from outside, afterwards", outside, [*states_grad, last])
-        parts = "elements' gradients, state's gradient, totals"
-        instance(tuple | list, "what comes back", answer, parts, 3)
         words = f"for the states' gradients {states_grad} and {last} for the last one"
+        parts = "elements' gradients, state's gradient, totals"
+        instance(tuple | list, f"what comes back {words}", answer, parts, 3)
         close(f"the gradient of the first state {words}", answer[1], first)
         instance(dict, "the third result", answer[2], "totals, a dictionary")
         for name, wanted_sum in (("W", total), ("b", sum(elements))):
