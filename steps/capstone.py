@@ -422,6 +422,8 @@ def written(function, values, wanted):
     strangers = set(wanted) - set(values)
     if strangers:
         raise ValueError(f"WANTED names {', '.join(sorted(strangers))}; VALUES has no such name")
+    if not wanted:
+        raise ValueError("WANTED is empty: name a value whose gradient you want, such as 'w'")
     program = static.Program()
     with static.program_guard(program):
         variables = {name: static.parameter(name, value) if name in wanted

@@ -92,6 +92,11 @@ def test_a_wish_that_is_no_value_is_named():
         step.written(lambda a: mg.sum(a), {"a": ARRAY}, ["d", "a", "c"])
 
 
+def test_no_wish_at_all_is_refused_before_an_engine_is_asked():
+    with pytest.raises(ValueError, match="WANTED is empty: name a value whose gradient you want"):
+        step.written(lambda x: mg.sum(x), {"x": np.ones(2)}, [])
+
+
 def test_values_are_given_by_name_in_whatever_order_they_stand():
     agree("the other order")
 
