@@ -371,6 +371,8 @@ def three_tanhs(ways, Variable, functions_behind):
     what = "the number of Exp in the second way"
     require(count in (1, 2), what, count, "2 at most, and not none")
     same("the number of Exp in the third way", one_exp.count("Exp"), 1)
+    what = "the list of functions of the second way"
+    require(two_exps != one_exp, what, "that of the third way, too", "one of its own")
 
 
 @checker("9a")
@@ -391,7 +393,7 @@ def sum_to(SumTo, Variable, gradcheck):
 @checker("9b")
 def mean(mean, Variable, gradcheck):
     table, row = arrays("9b").values()
-    for values, axis in ((table, None), (table, 0), (table, 1), (table, -1), (row, 0)):
+    for values, axis in ((table, None), (table, 1), (table, 0), (table, -1), (row, 0)):
         x = Variable(values)
         y = mean(x) if axis is None else mean(x, axis=axis)
         words = f"mean(x, axis={axis})" + " of four numbers" * (values is row)
@@ -569,7 +571,7 @@ def both_errors(functions, Tensor):
             except RuntimeError as error:
                 said = str(error)
         calls = [call for _, call in called]
-        did = f"after calls of {', '.join(calls)}" if calls else "without a call of backward"
+        did = f"after calls of {', '.join(calls)}," if calls else "without a call of backward,"
         what = f"what {function.__name__}(x) comes to, {did}"
         require(words in said, what, said, f"an error that says {words!r}")
         if calls[-1:] != ["an error of backward"]:

@@ -125,6 +125,24 @@ def out_of_the_box(x):
     return Variable(np.asarray((up - down) / (up + down)))
 
 
+def once_more_by_one(x):
+    return one(x)
+
+
+def by_third_formula(x):
+    e = exp(x + x)
+    return 1 - 2 / (1 + e)
+
+
+def once_more_by_two(x):
+    return one_and_its_inverse(x)
+
+
+def one_squared(x):
+    e = exp(x)
+    return 1 - 2 / (e * e + 1)
+
+
 def exp_of_a_box(x):
     up = np.exp(x)
     down = np.exp(-x)
@@ -193,6 +211,16 @@ class TanhOfABox(Tanh):
         return gy * (1 - self.output() ** 2)
 
 
+class TanhWithoutBrackets(Tanh):
+    def backward(self, gy):
+        return 1 - np.tanh(self.input.data) ** 2 * gy
+
+
+class TanhOfNumPyOnABox(Tanh):
+    def backward(self, gy):
+        return gy * (1 - np.tanh(self.input) ** 2)
+
+
 WRONG = {
     "8a": [
         (ConstantExponent, Variable, gradcheck),
@@ -211,6 +239,8 @@ WRONG = {
         ((first, bare_numbers, one), Variable, functions_behind),
         ((first, exp_of_a_box, one), Variable, functions_behind),
         ((first, two, two), Variable, functions_behind),
+        ((first, one_and_its_inverse, one_and_its_inverse), Variable, functions_behind),
+        ((first, by_third_formula, by_third_formula), Variable, functions_behind),
         ((first, two, without_brackets), Variable, functions_behind),
         ((first, two, sigmoid_instead), Variable, functions_behind),
     ],
@@ -223,16 +253,28 @@ class PowerByPow(Power):
 
 
 NAMED = {
-    "8a": [((PowerByPow, Variable, gradcheck), "forward calls Pow, which packs a box")],
+    "8a": [
+        ((PowerByPow, Variable, gradcheck), "forward calls Pow, which packs a box"),
+        ((ConstantExponent, Variable, gradcheck), "the exponent is taken for a constant"),
+    ],
     "8b": [
         (((lambda x, cls=cls: cls()(x), two, one), Variable, functions_behind), when)
         for cls, when in (
             (TanhOfAReference, "the weak reference is not called"),
             (TanhOfABox, "the rule computes with the box y"),
+            (TanhWithoutBrackets, "gy multiplies only the square"),
+            (TanhOfNumPyOnABox, "a function of NumPy, such as np.exp, is called on a box"),
         )
     ]
     + [
-        (((first, exp_of_a_box, one), Variable, functions_behind), "np.exp is called on a box"),
+        (((first, way, other), Variable, functions_behind), "one of the two calls the other")
+        for way, other in ((once_more_by_one, one), (one_and_its_inverse, once_more_by_two))
+    ]
+    + [
+        (
+            ((first, exp_of_a_box, one), Variable, functions_behind),
+            "a function of NumPy, such as np.exp, is called on a box",
+        ),
         (((first, two, without_brackets), Variable, functions_behind), "brackets are missing"),
         (
             ((first, two_without_brackets, one), Variable, functions_behind),
@@ -243,6 +285,9 @@ NAMED = {
 
 RIGHT = {
     "8a": [(each, Variable, gradcheck) for each in (PowerByItsResult, PowerInPlainNames)],
-    "8b": [((first, one_and_its_inverse, one), Variable, functions_behind)],
+    "8b": [
+        ((first, way, other), Variable, functions_behind)
+        for way, other in ((one_and_its_inverse, one), (two, one_squared))
+    ],
     "8c": [(lambda y: dot_of(y, numbered()), Variable), (in_quotes, Variable)],
 }
