@@ -199,7 +199,7 @@ def numerical_diff(f, x, eps=1e-4):
 # for f in (order or by_generation)(self):
 # ```
 #
-# The stack of step 5 is such an order:
+# The stack of step 5 is such an order. Below it has the name `lifo`.
 #
 # **Predict, then run.** How often will the first square, the one that made `a`, run backward?
 
@@ -363,7 +363,7 @@ def by_generation(y):
 #     print(f"{graph:21}", *(f"{gradient(graph, way):{len(way) + 1}}" for way in WAYS))
 
 # %% [markdown]
-# `x + x` is too simple: every adding order is right there. A test with only that graph would find
+# `x + x` is too simple: every order that adds gets it right. A test with only that graph would find
 # nothing. It takes a *computed* variable that is used twice to tell the orders apart.
 
 # %% tags=["active-ipynb"]
@@ -549,9 +549,9 @@ def by_generation(y):
 
 # %% [markdown]
 # **In order.** Below lies the backward part of another diamond: $a = x \cdot w$, $y = a \cdot a$, in
-# a heap, and some lines do not belong. A line is one call of `backward`. `mul_0` is $a$, and two
-# gradients meet there: they are called `…@RENAME@0` and `…@RENAME@1`, and `sum` adds them. Say the
-# letters in the order in which they must run, such as `puzzle("cab")`. It is run, drawn, and judged.
+# a heap, and some lines do not belong. A line is one call of `backward`, or a `sum`: `mul_0` is $a$,
+# `mul_1` is $y$, and the two gradients that meet at $a$ are called `…@RENAME@0` and `…@RENAME@1` until
+# `sum` adds them. Say the letters in the order in which they must run, such as `puzzle("cab")`. It is run, drawn, and judged.
 
 # %% tags=["active-ipynb"]
 # from minigrad.course.parsons import Parsons

@@ -509,7 +509,8 @@ def no_grad():
 # ## Exercises
 #
 # **7a.** Break the cycle. `link` ties two plain objects together: `v.creator` is `f`, and
-# `f.output()` is `v`. When the last name for `v` goes, both have to vanish.
+# `f.output()` is `v`. When no name for them is left, both have to vanish at once, without the garbage
+# collector.
 
 # %% tags=["active-ipynb", "exercise", "ex-7a"]
 # def link(v, f):

@@ -360,7 +360,7 @@ def numerical_diff(f, x, eps=1e-4):
 
 # %% tags=["active-ipynb", "mistake"]
 # class Shy:
-#     """A class with a right-hand sign, and nothing that tells NumPy to ask for it."""
+#     """A class with a right-hand operator, and nothing that tells NumPy to ask for it."""
 #
 #     def __rmul__(self, other):
 #         return f"{other} times me"
@@ -536,6 +536,9 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 # start_1 = FloatSlider(2.5, min=-1, max=3, step=0.25, description="start x1")
 # explore(downhill, start_0=start_0, start_1=start_1, steps=(1, 2000, 1000))
 
+# %% tags=["active-ipynb"]
+# assert descend(rosenbrock, (-0.5, 2.5), 0.0004, 2000)[-1][0] < 0   # the star is at 1
+
 # %% [markdown]
 # Down the wall it is fast. Along the valley it crawls. The gradient does point along the valley,
 # but it is short there, and a larger rate is no way out: on the steep walls every step would
@@ -591,8 +594,8 @@ def gradcheck(f, *inputs, rtol=1e-4, atol=1e-6):
 #
 # $$\tanh x = \frac{e^x - e^{-x}}{e^x + e^{-x}} = 1 - \frac{2}{e^{2x} + 1}$$
 #
-# All three have to agree, in value and gradient. Call `exp` as rarely as you can: at most two times
-# in the second one, once in the third.
+# All three have to agree, in value and gradient. Each formula is written out: neither function calls the
+# other. Call `exp` as rarely as you can: at most two times in the second way, once in the third.
 
 # %% tags=["active-ipynb", "exercise", "ex-8b"]
 # class Tanh(Function):

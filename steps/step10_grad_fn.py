@@ -301,8 +301,10 @@ def mul(x, y):
 # assert d_node.next_functions == ()      # the end of the way
 
 # %% [markdown]
-# Here is all of it: on the left **F**, on the right **B**, each node beside the operation it belongs to. The
-# arrows of B are the edges of `next_functions` and nothing else. No gradient has a number yet.
+# Here is all of it: on the left **F**, the forward graph, on the right **B**, the backward graph, each node
+# beside the operation it belongs to. The orange arrows that leave a node of B are the edges of its
+# `next_functions`, and nothing else. (Dotted: a value that is saved. Green: the leaf of an
+# `AccumulateGrad`.) No gradient has a number yet.
 
 # %% tags=["active-ipynb", "picture-F", "picture-B"]
 # mg.draw(e)
@@ -318,8 +320,8 @@ def mul(x, y):
 # print(e.grad_fn(Tensor(1.)))
 
 # %% [markdown]
-# $\partial e/\partial c = d = 4$ and $\partial e/\partial d = c = 5$: right. But look at the ends of
-# the lines. The formula `grad * y` is a multiplication of tensors, and `y` is our `d`, which requires a
+# $\partial e/\partial c = d = 4$ and $\partial e/\partial d = c = 5$: right. But look at what stands
+# behind each number. The formula `grad * y` is a multiplication of tensors, and `y` is our `d`, which requires a
 # gradient. So the *gradient* has a `grad_fn` now: backward has built more backward graph.
 #
 # One day you will want that: step 12 is about nothing else. Today it only costs memory, so we switch
@@ -466,7 +468,7 @@ def stack(*rows):
 # ## Your walk
 #
 # Two helpers are folded. `deliver(arrived, edge, grad)` adds a gradient to what has `arrived` at the slot
-# of its edge. (Most of it is a word about shapes that do not fit.) `seed` is the gradient that backward
+# of its edge. (Most of it is the error for a shape that does not fit.) `seed` is the gradient that backward
 # starts with: 1 for a single number.
 
 # %% tags=["folded"]
@@ -553,7 +555,7 @@ def walk(edge, grad):
 # mg.draw(e)
 
 # %% [markdown]
-# **Predict, then run.** And $y = 3 q$ from above, where `p` is not used at all. What is `x.grad`?
+# **Predict, then run.** Now $y = 3 q$ from above, where `p` is not used at all. What is `x.grad`?
 
 # %% tags=["active-ipynb"]
 # y.backward()
@@ -562,7 +564,8 @@ def walk(edge, grad):
 
 # %% [markdown]
 # Nothing arrived at slot 0, so the engine put a zero there. (In step 15 it returns as
-# `fill_zeros_like`.)
+# `fill_zeros_like`. The dashed bubble is the constant 3. It has no name of its own, so the picture says
+# which input it is: the `y` of `mul`.)
 
 # %% tags=["active-ipynb"]
 # assert list(x.grad.data) == [0, 3]

@@ -460,7 +460,8 @@ def grad(y, *inputs, grad_output=None, create_graph=False, allow_unused=False):
 # %% [markdown]
 # Look at the graph of a gradient. $y = \sin x$ has the gradient `grad * cos(x)`: a product and a
 # cosine. Those are the nodes of the next backward. **F** below is what the first backward
-# computed, **B** is what it left behind.
+# computed, **B** is what it left behind. (The dashed bubble is the seed of the first backward: the 1
+# came in as `grad`, the first factor of the product, and is kept as the `x` of `mul`.)
 
 # %% tags=["active-ipynb", "picture-F", "picture-B"]
 # x = Tensor(0.5, requires_grad=True)

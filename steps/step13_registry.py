@@ -21,8 +21,9 @@
 # ## The cliff
 #
 # Until now everything was made of **objects** that point to each other. From here on everything is
-# made of **names**, and backward is not walked but **written down**. Why? Because `torch.compile` does
-# this, as steps 17 and 18 will show. We follow the clearest account there is: the design documents of
+# made of **names**, and backward is not walked but **written down**. Why? What is written down can be
+# saved, changed, and run elsewhere. `torch.compile` writes backward down, too, as steps 17 and 18 will
+# show. We follow the clearest account there is: the design documents of
 # PaddlePaddle's engine of 2017 ("the documents").
 #
 # The mathematics does not change. We take $e = (a + b) \cdot d$ with $a = 2$, $b = 3$, $d = 4$. Four
