@@ -524,8 +524,8 @@ class Transpose(Function):
 
 
 # %% [markdown]
-# **Predict, then run.** Each row is summed, and then squared. Which shape has `x.grad`, and which
-# numbers are in it?
+# **Predict, then run.** Each row is summed, and then squared. What shape does `x.grad` have, and
+# which numbers are in it?
 
 # %% tags=["active-ipynb"]
 # x = Variable(np.array([[1.0, 2.0], [3.0, 4.0]]))
