@@ -551,7 +551,8 @@ def by_generation(y):
 # **In order.** Below lies the backward part of another diamond: $a = x \cdot w$, $y = a \cdot a$, in
 # a heap, and some lines do not belong. A line is one call of `backward`, or a `sum`: `mul_0` is $a$,
 # `mul_1` is $y$, and the two gradients that meet at $a$ are called `…@RENAME@0` and `…@RENAME@1` until
-# `sum` adds them. Say the letters in the order in which they must run, such as `puzzle("cab")`. It is run, drawn, and judged.
+# `sum` adds them. Say the letters in the order in which they must run, such as `puzzle("cab")`. It is
+# run, drawn, and judged.
 
 # %% tags=["active-ipynb"]
 # from minigrad.course.parsons import Parsons

@@ -156,7 +156,7 @@ def waits_for(dice: Random) -> Asked:
         a = x * 2.0
         return sum((a * float(k) for k in range(1, uses)), a)
 
-    text = f"{uses} functions use a = 2 * x. How many gradients must arrive at a before the walk goes on?"
+    text = f"{uses} functions use a = 2 * x. How many gradients does the maker of a wait for?"
     return text, _summands(used, "x")
 
 
@@ -194,7 +194,7 @@ def shape_of_a_gradient(dice: Random) -> Asked:
     b = mg.tensor(np.ones(shape), requires_grad=True)
     x = np.ones((rows, columns))
     slope = _slope((b * x).sum(), b)
-    text = f"y = x * b, where x has the shape {(rows, columns)}, b {shape}. What shape does b.grad have?"
+    text = f"y = x * b, with the shapes {(rows, columns)} and {shape}. What shape does b.grad have?"
     return text, str(slope.shape), str(x.shape), *map(str, shapes)
 
 

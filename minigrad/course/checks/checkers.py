@@ -574,10 +574,10 @@ def both_errors(functions, Tensor):
         did = f"after calls of {', '.join(calls)}," if calls else "without a call of backward,"
         what = f"what {function.__name__}(x) comes to, {did}"
         require(words in said, what, said, f"an error that says {words!r}")
-        if calls[-1:] != ["an error of backward"]:
-            raise Wrong(
-                f"{function.__name__}(x) raises the error by hand, expected one of backward itself"
-            )
+        own = calls[-1:] == ["an error of backward"]
+        what = f"the error of {function.__name__}(x)"
+        require(own, what, "raised by hand", "one of backward itself")
+    require("add_" in calls, "the list of what changed(x) calls", calls, "add_ before backward")
 
 
 def saddle(x, y):

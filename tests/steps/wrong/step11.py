@@ -61,6 +61,12 @@ def changed_by_hand(x):
     raise RuntimeError("the value was changed in place")
 
 
+def counted_by_hand(x):
+    y = step.sin(x)
+    x.version = 1
+    y.backward()
+
+
 def twice_by_exp(x):
     y = step.exp(x)
     for _ in range(2):
@@ -116,6 +122,7 @@ WRONG = {
             (twice_with_retain_graph, changed),
             (twice, changed_but_not_kept),
             (twice, changed_behind_its_back),
+            (twice, counted_by_hand),
             (changed, twice),
             (twice_by_hand, changed),
             (twice, changed_by_hand),
@@ -125,6 +132,7 @@ WRONG = {
 
 NAMED = {
     "11e": [((kept_by_the_result, step.Tensor, step.Saved), "Saved is told another node")],
+    "11c": [(((twice, counted_by_hand), step.Tensor), "only the count goes up")],
 }
 
 RIGHT = {
