@@ -142,7 +142,9 @@ def examine(
             registered.function(*objects)
     except (Exception, SystemExit) as error:
         if isinstance(error, NotImplementedError) and str(error) in ("", "your turn"):
-            return untouched
+            if not (called := _elsewhere(error)):
+                return untouched
+            error = Wrong(f"your code calls {called}, which is not written yet")
         said, when = _reason(error).rstrip("."), ""
         stages = registered.hints
         known = diagnose(id, registered.function, error, namespace)
@@ -182,8 +184,18 @@ def _reason(error: BaseException) -> str:
     """What went wrong; the line that raised, where the traceback passes through the cell that checks."""
     if isinstance(error, Wrong):
         return one_line(str(error))
-    cells = [frame.filename for frame in traceback.extract_stack() if is_cell(frame.filename)]
     frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename in cells[-1:]]
+    lines = [frame.lineno for frame in frames if frame.filename in _cell_that_checks()]
     where = f" (line {lines[-1]} of your cell)" if lines else ""
     return one_line(f"your code raised {type(error).__name__}: {error}{where}")
+
+
+def _elsewhere(error: BaseException) -> str:
+    """The function that raised, where it stands in another cell than the one that checks."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return last.name if is_cell(last.filename) and last.filename not in _cell_that_checks() else ""
+
+
+def _cell_that_checks() -> list[str]:
+    cells = [frame.filename for frame in traceback.extract_stack() if is_cell(frame.filename)]
+    return cells[-1:]

@@ -245,3 +245,15 @@ def test_the_line_of_an_error_is_one_of_the_cell_that_checks(capsys):
     cell = "def mine(x):\n    return helper(x)\ncheck('90a', mine)"
     exec(compile(cell, "<ipython-2>", "exec"), here)
     assert "(line 2 of your cell)" in capsys.readouterr().out
+
+
+def test_a_stub_of_another_cell_is_named_and_is_no_excuse_for_this_one(capsys):
+    earlier, here = {}, {"check": check}
+    stub = "def helper(x):\n    raise NotImplementedError('your turn')"
+    exec(compile(stub, "<ipython-1>", "exec"), earlier)
+    here["helper"] = earlier["helper"]
+    cell = "def mine(x):\n    return helper(x)\ncheck('90a', mine)"
+    exec(compile(cell, "<ipython-2>", "exec"), here)
+    assert ": your code calls helper, which is not written yet. Hint: " in capsys.readouterr().out
+    exec(compile(f"{stub}\ncheck('90a', helper)", "<ipython-3>", "exec"), here)
+    assert capsys.readouterr().out == "○ 90a: your turn\n"
