@@ -310,12 +310,8 @@ def using_config(using_config, Config):
                 values.append(Config.some_switch)
             values.append(Config.some_switch)
         values.append(Config.some_switch)
-        same(
-            "the list of values of Config.some_switch in a block that sets it to 2, in an inner one "
-            "that sets it to 3, after the inner one, and after both, where it was 1,",
-            values,
-            [2, 3, 2, 1],
-        )
+        what = "the list of values of a switch (1) in a block (2), one in it (3), and after each,"
+        same(what, values, [2, 3, 2, 1])
         for error, ended in ((KeyError, "failed"), (KeyboardInterrupt, "was interrupted")):
             try:
                 with using_config("some_switch", 4):
