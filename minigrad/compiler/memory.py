@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..primitives.arguments import ByName
 from ..static.program.operator import Operator
 from ..static.program.program import Program
 from ..static.run.executor import Executor, not_set
@@ -27,8 +28,8 @@ class Memory:
     ``slabs``, the names in each slab.
     """
 
-    parameters: dict[str, np.ndarray[Any, Any]]
-    arrays: dict[str, np.ndarray[Any, Any]]
+    parameters: ByName
+    arrays: ByName
     slabs: list[list[str]]
 
 
@@ -55,7 +56,7 @@ def start_memory(program: Program, executor: Executor | None) -> Memory:
     return Memory(start, arrays | start, slabs)
 
 
-def start_values(program: Program, executor: Executor | None) -> dict[str, Any]:
+def start_values(program: Program, executor: Executor | None) -> ByName:
     """Copies of the values that the persistable variables have now."""
     values = {} if executor is None else executor.scope.values
     start = {}
@@ -148,7 +149,7 @@ class Buffer:
     """Memory that several values use one after the other."""
 
     name: str
-    like: np.ndarray[Any, Any]
+    like: Any
     start: int = 0  # what it is filled with before the first run
     holds: list[Array] = field(default_factory=list)
 

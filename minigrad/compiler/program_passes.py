@@ -12,6 +12,8 @@ from typing import Any
 
 from ..errors import describe, wrong
 from ..grad_names import GRAD
+from ..ops.shape import Shape
+from ..primitives.arguments import Names
 from ..static.backward.grad_ops import written_out
 from ..static.program.block import Block
 from ..static.program.infer import common, infer_outputs
@@ -47,7 +49,7 @@ class Rewriting:
             maker = self.makers[name]
         return name
 
-    def shape(self, name: str) -> tuple[int, ...]:
+    def shape(self, name: str) -> Shape:
         """The shape of a variable."""
         return self.block.var(name).shape
 
@@ -59,7 +61,7 @@ class Rewriting:
         op = Operator(kind, inputs, {"out": [name]}, attrs, origin.role, origin.forward_op)
         return op.at(origin)
 
-    def reshape(self, origin: Operator, name: str, shape: tuple[int, ...]) -> Operator:
+    def reshape(self, origin: Operator, name: str, shape: Shape) -> Operator:
         """The value of a name in another shape."""
         return self.add(origin, "reshape", {"x": [name]}, {"shape": shape}, shape)
 
@@ -67,7 +69,7 @@ class Rewriting:
 # -- Open sizes become numbers: what the shapes of the feeds decide about all other shapes
 
 
-def specialise(program: Program, shapes: Mapping[str, tuple[int, ...]]) -> Program:
+def specialise(program: Program, shapes: Mapping[str, Shape]) -> Program:
     """A copy in which the data have these shapes, and every other variable the shape that follows.
 
     Errors: `ShapeError` where an operator does not accept the sizes.
@@ -291,7 +293,7 @@ def _one_product(
 
 def _sums_of_all_steps(root: Rewriting) -> None:
     """One product behind all, where a weight's gradient is the sum of one product per step."""
-    joined: dict[tuple[str, ...], list[str]] = {}  # names → the name of all their rows
+    joined: dict[Names, list[str]] = {}  # names → the name of all their rows
     sums = [op for op in root.block.ops if op.type == "sum" and op.output_names[0] in root.makers]
     for op in sums:
         shape = root.shape(op.output_names[0])

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..primitives.arguments import Args, Attrs, Listed, Names
+
 if TYPE_CHECKING:
     from ..static.program.operator import Operator
     from .memory import Memory
@@ -149,12 +151,12 @@ class Call:
 
     kind: str
     function: Any
-    args: tuple[Any, ...]
+    args: Args
     out: Any = None  # an Array, a list of them, or None
-    kwargs: dict[str, Any] = field(default_factory=dict)
+    kwargs: Attrs = field(default_factory=dict)
     op: Operator | None = None
     into: Array | None = None
-    ignores: tuple[str, ...] = ()  # floating-point errors the kernel silences
+    ignores: Names = ()  # floating-point errors the kernel silences
     path: str = ""
 
     def __post_init__(self) -> None:
@@ -193,13 +195,13 @@ class Control:
 class Loop(Control):
     """``while``, ``recurrent`` and their grad ops: a body that is repeated."""
 
-    body: list[Any]
-    test: list[Any] = field(default_factory=list)  # the calls that find out whether to go on
+    body: Listed
+    test: Listed = field(default_factory=list)  # the calls that find out whether to go on
     go_on: Array | None = None
     #: the list of saved values, made or (backward) walked
     frames: Values | None = None
     #: what a step puts on the list; backward: pairs (value, its name here)
-    saved: list[Any] = field(default_factory=list)
+    saved: Listed = field(default_factory=list)
     #: start, at the beginning of a step, next, final
     carried: list[tuple[Array, Array, Array, Array]] = field(default_factory=list)
     #: a sequence, its slice
@@ -215,10 +217,10 @@ class Branch(Control):
     """``cond`` and its grad op: two bodies of which one runs."""
 
     pred: Array
-    bodies: tuple[list[Any], list[Any]]
+    bodies: tuple[Listed, Listed]
     results: list[tuple[Any, Any, Array]]  # value if true, value if false, result
     frames: Values | None = None
-    saved: tuple[list[Any], list[Any]] = field(default_factory=lambda: ([], []))
+    saved: tuple[Listed, Listed] = field(default_factory=lambda: ([], []))
 
 
 @dataclass(slots=True)
@@ -226,7 +228,7 @@ class Schedule:
     """Calls in order, and what goes in and comes out."""
 
     memory: Memory
-    items: list[Any] = field(default_factory=list)
+    items: Listed = field(default_factory=list)
     feeds: dict[str, Array] = field(default_factory=dict)
     #: persistable variables, and slabs of them
     state: dict[str, Array] = field(default_factory=dict)
@@ -304,6 +306,6 @@ def changed_memory(items: Iterable[Any]) -> set[Array]:
     return changed
 
 
-def makers_of(items: list[Any]) -> dict[Array, Call]:
+def makers_of(items: Listed) -> dict[Array, Call]:
     """An Array → the call that makes it."""
     return {a: c for c in items if isinstance(c, Call) for a in arrays_in([c.out])}

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..grad_names import SCOPES
+from ..primitives.arguments import Listed
 from ..static.program.operator import Operator
 from ..static.run.limits import STEP_LIMIT
 from .memory import Buffer, aligned_zeros, plan, refusal, too_many_steps
@@ -61,7 +62,7 @@ class Writer(Identifiers):
         ]
         return ["def prepare(parameters, kernels, constants):", *indented(prepare)]
 
-    def body(self, items: list[Any]) -> list[str]:
+    def body(self, items: Listed) -> list[str]:
         """The lines of a run.  Results are copied before parameters change: copying needs memory, and may fail."""
         changing = [c for c in items[-1:] if getattr(getattr(c, "changed", None), "fixed", False)]
         lines = self.statements(items[: len(items) - len(changing)])
@@ -107,7 +108,7 @@ class Writer(Identifiers):
 
     # -- calls -----------------------------------------------------------------------------
 
-    def statements(self, items: list[Any]) -> list[str]:
+    def statements(self, items: Listed) -> list[str]:
         """The lines of calls in order, each operator with its comment."""
         out: list[str] = []
         silent = 0, ""  # where the last block of silenced calls ends, and how it begins
@@ -261,7 +262,7 @@ class Writer(Identifiers):
             return f"for {targets[0]} in {sources[0]}:"
         return f"for {', '.join(targets)} in zip({', '.join(sources)}, strict=True):"
 
-    def unpacked(self, pairs: list[Any], saved: list[Array]) -> str:
+    def unpacked(self, pairs: Listed, saved: list[Array]) -> str:
         """The names that what a step saved has here."""
         here = {value: self.name(local) for value, local in pairs}
         names = [here.get(value, "_") for value in saved]

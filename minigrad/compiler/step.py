@@ -19,6 +19,7 @@ import numpy as np
 from ..atomic import gc_paused
 from ..errors import MinigradError, ProgramError, did_you_mean, told, wrong
 from ..ops.shape import Shape
+from ..primitives.arguments import ByName, Listed
 from ..static.program.operator import names_of
 from ..static.program.program import Program
 from ..static.program.variable import Variable
@@ -180,7 +181,7 @@ class Step:
         self.source, self.names = built.text, built.names
         return built
 
-    def ready(self, feed: dict[str, Any]) -> "tuple[Built, list[Any]]":
+    def ready(self, feed: ByName) -> "tuple[Built, Listed]":
         """The function for these feeds, compiled if need be, and its arguments in order."""
         fed = fed_arrays(self.program, feed, self.kept)
         check_all_fed(self.program, fed, self.fetch)
@@ -235,7 +236,7 @@ class Built:
                 each.run(schedule)
         writer = Writer(schedule)
         self.filename = f"<minigrad compiled {next(_numbers)}>"
-        space: dict[str, Any] = {"np": np}
+        space: ByName = {"np": np}
         self.text, self.lines = writer.executed(writer.module(), self.filename, space)
         self.names = writer.table
         lines = self.text.splitlines(True)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..grad_names import GRAD
+from ..primitives.arguments import ByName
 from ..static.program.operator import Operator
 from .schedule import Array, Schedule
 
@@ -63,7 +64,7 @@ class Identifiers:
         self.taken = set(reserved)
         self.counts: dict[str, int] = {}  # stem → the number to try next
         self.table: dict[str, str] = {}  # identifier → name in the program
-        self.given: dict[str, dict[str, Any]] = {"kernels": {}, "constants": {}}
+        self.given: dict[str, ByName] = {"kernels": {}, "constants": {}}
         self.before: list[str] = []  # what runs once
 
     def name(self, array: Array) -> str:
@@ -122,7 +123,7 @@ class Identifiers:
         return self.value(index)
 
     def executed(
-        self, lines: list[str], filename: str, names: dict[str, Any]
+        self, lines: list[str], filename: str, names: ByName
     ) -> tuple[str, dict[int, Operator]]:
         """Run the source, which fills ``names``; returns its text, and line → operator.
 

@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from ..primitives.arguments import Args, Attrs, ByName, Function, Listed, Names
 from .schedule import Array, Call, Unrecordable, arrays_in, replace_arrays, substitute
 
 #: a kernel of more calls than this is called by its name
 LIMIT = 1000
 
-_FACTS: dict[Any, Callable[..., Any]] = {
+_FACTS: dict[Any, Function] = {
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
     np.size: lambda a: a.size,
@@ -40,7 +41,7 @@ def is_ours(function: Any) -> bool:
     return bool(function.__module__.startswith("minigrad.ops."))
 
 
-def is_users(primitive: Any, args: tuple[Any, ...]) -> bool:
+def is_users(primitive: Any, args: Args) -> bool:
     """Whether a kernel is the user's own, which is called as it is: it may do anything."""
     return not is_ours(primitive.kernel)
 
@@ -54,14 +55,14 @@ class Recorder:
 
     def __init__(self, limit: float = LIMIT, opaque: Callable[..., bool] = is_users) -> None:
         self.limit, self.opaque = limit, opaque
-        self.calls: list[Any] = []
+        self.calls: Listed = []
         self.op: Any = None
-        self.ignores: tuple[str, ...] = ()
+        self.ignores: Names = ()
         self.retarget = Retarget(_RecordingNumPy(self))
         self.running: tuple[Any, Any, Any] = (None, (), {})
         self.start = 0  # of the calls of the kernel that runs
 
-    def kernel(self, primitive: Any, args: tuple[Any, ...], attrs: dict[str, Any]) -> Any:
+    def kernel(self, primitive: Any, args: Args, attrs: Attrs) -> Any:
         """Record a kernel; returns its result in Arrays.  Errors: `Unrecordable`, then nothing is recorded."""
         start = self.start = len(self.calls)
         self.running = (primitive, args, attrs)
@@ -86,7 +87,7 @@ class Recorder:
         return True
 
     @contextmanager
-    def into(self, calls: list[Any]) -> Iterator[None]:
+    def into(self, calls: Listed) -> Iterator[None]:
         """What is recorded meanwhile goes into ``calls``."""
         before = self.calls, self.op
         self.calls = calls
@@ -97,7 +98,7 @@ class Recorder:
 
     # -- what kernels call -----------------------------------------------------------------
 
-    def ufunc(self, ufunc: Any, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def ufunc(self, ufunc: Any, method: str, args: Args, kwargs: Attrs) -> Any:
         """``np.add(a, b)``, ``np.add.reduce(a)``, ``np.add.at(a, i, b)``."""
         (out,) = kwargs.pop("out", (None,))
         function = ufunc if method == "__call__" else getattr(ufunc, method)
@@ -125,7 +126,7 @@ class Recorder:
         own = {a for a in results if a.shares(out)} == {out} and out.is_root
         return own and bool(out.ndim) and out.dtype.kind in "fiu"
 
-    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call(self, function: Any, args: Args, kwargs: Attrs) -> Any:
         """A NumPy function that is no ufunc."""
         if function is np.dot and all(np.ndim(a) == 2 for a in args):
             return self.ufunc(np.matmul, "__call__", args, kwargs)
@@ -143,7 +144,7 @@ class Recorder:
         kind = "compute" if function in _JOINS or function is np.dot else "fresh"
         return self.add(kind, function, args, Array(self, like), kwargs)
 
-    def _view(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _view(self, function: Any, args: Args, kwargs: Attrs) -> Any:
         """A view; where there is none, a copy: of a reshape, in memory of the new shape."""
         source = args[0]
         view = function(source.like, *args[1:], **kwargs)
@@ -156,7 +157,7 @@ class Recorder:
         self.setitem(np.reshape(out, source.shape), Ellipsis, source)
         return out
 
-    def split(self, source: Any, sections: Any, axis: int = 0) -> list[Any]:
+    def split(self, source: Any, sections: Any, axis: int = 0) -> Listed:
         """``np.split`` as slices: views, which are made once where the memory stays."""
         parts, start, before = [], 0, (slice(None),) * (axis % source.ndim)
         for part in np.split(source.like, sections, axis):
@@ -297,7 +298,7 @@ class Retarget:
 
     def __init__(self, numpy: Any) -> None:
         self.numpy = numpy
-        self._globals: dict[str, dict[str, Any]] = {}  # by module
+        self._globals: dict[str, ByName] = {}  # by module
 
     def of(self, function: Any) -> Any:
         """A function of ops, retargeted."""
@@ -316,7 +317,7 @@ class Retarget:
         retargeted.__kwdefaults__ = function.__kwdefaults__
         return retargeted
 
-    def _primitive(self, primitive: Any) -> Callable[..., Any]:
+    def _primitive(self, primitive: Any) -> Function:
         def apply(*args: Any, **attrs: Any) -> Any:
             inputs, options = primitive.bind(args, attrs)
             return self.of(primitive.kernel)(*inputs, **options)

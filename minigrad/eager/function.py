@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import DTypeError, GradError, ShapeError, describe, refusal, told, user_frame, wrong
 from ..errors.other_libraries import TABLES, knows_others
-from ..primitives.arguments import Args, Listed, as_list
+from ..primitives.arguments import Args, ByName, Listed, as_list
 from .grad_fn import FEW_BYTES, FREED, AccumulateGrad, Output, Several, bytes_of, packed, unpack
 from .mode import MODE, enable_grad, no_grad, saved_tensors_hooks
 from .record import is_foreign, joined, owned
@@ -111,7 +111,7 @@ class FunctionNode(Several):
     saved_slots = ("_saved_tensors",)  # their arrays, whose versions a walk compares
 
     @property
-    def saved(self) -> dict[str, Any]:
+    def saved(self) -> ByName:
         return {str(k): t._data for k, t in enumerate(self.ctx.saved_tensors) if t is not None}
 
     def free(self, remember: bool = False) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DTypeError, GradError, code_line, describe, refusal, told
-from ..primitives.arguments import Args, Function, Listed, Mark, Names
+from ..primitives.arguments import Args, ByName, Function, Listed, Mark, Names
 from ..primitives.registry import Primitive
 
 next_seq = count(1).__next__
@@ -133,7 +133,7 @@ class Node:
         return tuple(place_of(e) for e in self.edges)
 
     @property
-    def saved(self) -> dict[str, Any]:
+    def saved(self) -> ByName:
         """The values this node keeps for its gradient rules, by name; an error once backward
         freed them.
         """
@@ -141,7 +141,7 @@ class Node:
             raise self.freed_error()
         return self.kept()
 
-    def kept(self, but: Container[str] = ()) -> dict[str, Any]:
+    def kept(self, but: Container[str] = ()) -> ByName:
         """The saved values that are there, by name; ``but`` those of some slots."""
         slots = [s for s in self.saved_slots if s not in but]
         values = {s.removeprefix("_saved_"): unpack(getattr(self, s)) for s in slots}
@@ -151,7 +151,7 @@ class Node:
         """The name PyTorch would print: ``MulBackward0``."""
         return type(self).__name__
 
-    def remembered(self, constants: Any = (), roots: Any = ()) -> dict[str, Any]:
+    def remembered(self, constants: Any = (), roots: Any = ()) -> ByName:
         """What is known of the forward pass, and of the last backward if it began here.
 
         ``constants``: (node, input) → a number that nobody saved; ``roots``: the nodes to look back from, if several.

@@ -12,7 +12,7 @@ from inspect import iscoroutinefunction, isgeneratorfunction
 from typing import Any, NamedTuple
 
 from ..errors import DTypeError, describe, refusal
-from ..primitives.arguments import Function
+from ..primitives.arguments import ByName, Function
 
 
 class Mode(NamedTuple):
@@ -35,7 +35,7 @@ class _Switch(ContextDecorator):
     has a copy of the switch, for calls may overlap in threads and tasks.
     """
 
-    changes: dict[str, Any]
+    changes: ByName
     #: what `__exit__` resets, and the same of the blocks around it
     _entered: tuple[Token[Mode], Any] | None = None
 

@@ -7,22 +7,23 @@ import numpy as np
 from ..eager.tensor import Tensor
 from ..errors import DTypeError, describe, refusal
 from ..errors.other_libraries import TABLES, missing
+from ..ops.shape import Shape
 from .module import Parameter, floating
 
 Seed = int | np.random.Generator
 
 
-def normal(shape: tuple[int, ...], seed: Seed, dtype: Any) -> Tensor:
+def normal(shape: Shape, seed: Seed, dtype: Any) -> Tensor:
     """Numbers around 0 with deviation 1."""
     return Parameter(generator(seed).standard_normal(shape), dtype=floating(dtype))
 
 
-def constant(shape: tuple[int, ...], value: float, dtype: Any) -> Tensor:
+def constant(shape: Shape, value: float, dtype: Any) -> Tensor:
     """One value everywhere."""
     return Parameter(np.full(shape, value), dtype=floating(dtype))
 
 
-def fan_in(shape: tuple[int, ...], inputs: int, seed: Seed, dtype: Any) -> Tensor:
+def fan_in(shape: Shape, inputs: int, seed: Seed, dtype: Any) -> Tensor:
     """Spread evenly within ``1 / sqrt(inputs)``: sums of ``inputs`` products stay of one size.
 
     >>> bool((abs(fan_in((2, 4), 4, 0, float)) <= 0.5).all())

@@ -21,8 +21,9 @@ from ..eager.tensor import Tensor, tensor
 from ..errors import DTypeError, MinigradError, describe, refusal
 from ..errors.calls import CheckedConstructors, misfit
 from ..errors.other_libraries import TABLES, knows_others
-from ..ops.shape import Array
+from ..ops.shape import Array, DType
 from ..optim.optimizers import fitting_state
+from ..primitives.arguments import Args, Attrs
 from ..primitives.values import Operators
 
 
@@ -92,7 +93,7 @@ class Module(CheckedConstructors):
                 raise error from None
             raise
 
-    def _append_to(self, program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _append_to(self, program: Any, args: Args, kwargs: Attrs) -> Any:
         """Forward in a Program, where every Tensor of the module is a Variable."""
         places = []
         for path, home, key, at in self._places():
@@ -222,10 +223,10 @@ def replaced(at: Tensor, array: Array) -> list[tuple[Any, str, Any]]:
     return [(at, "_grad", at.grad), (at, "_data", array), (at, "_exposed", False)]
 
 
-def floating(dtype: Any) -> np.dtype[Any]:
+def floating(dtype: Any) -> DType:
     """The dtype of parameters."""
     try:
-        kind: np.dtype[Any] | None = np.dtype(dtype)
+        kind: DType | None = np.dtype(dtype)
     except TypeError:
         kind = None
     if kind is None or kind.kind != "f":

@@ -24,6 +24,7 @@ from ..errors import (
 from ..errors.calls import CheckedConstructors
 from ..errors.other_libraries import TABLES, knows_others, meant
 from ..ops.shape import Array
+from ..primitives.arguments import Args, ByName, Listed
 from ..primitives.registry import REGISTRY
 
 __all__ = [
@@ -140,7 +141,7 @@ def fitting_state(
 
 
 Rate = float | Callable[[Any], Any]
-Clip = Callable[[list[Any]], list[Any]]
+Clip = Callable[[Listed], Listed]
 
 
 def exponential(rate: float, factor: float) -> Rate:
@@ -249,7 +250,7 @@ class LambdaLR(CheckedConstructors):
         """The rate of each group."""
         return [group["lr"] for group in self.optimizer.param_groups]
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> ByName:
         """The count and the first rates: ``nn.save`` can store it."""
         return {"last_epoch": np.array(self.last_epoch), "base_lrs": np.array(self.base_lrs, float)}
 
@@ -400,7 +401,7 @@ class Optimizer(CheckedConstructors):
         self._defaults = {"lr": lr, "weight_decay": weight_decay, **attrs}
         check_options(self._defaults)
         self.parameters: list[Tensor] = []
-        self.param_groups: list[dict[str, Any]] = []
+        self.param_groups: list[ByName] = []
         self.state: dict[Tensor, list[Array]] = {}  # what is remembered, slot by slot
         listed = isinstance(parameters, list | tuple)
         grouped = listed and any(isinstance(group, dict) for group in parameters)
@@ -456,7 +457,7 @@ class Optimizer(CheckedConstructors):
             group["lr"] = value
 
     @property
-    def attrs(self) -> dict[str, Any]:
+    def attrs(self) -> ByName:
         """The attrs of the update primitive, for the first group."""
         return {name: self.param_groups[0][name] for name in self._own}
 
@@ -476,7 +477,7 @@ class Optimizer(CheckedConstructors):
             raise refusal(what, "give them, as in SGD(model, lr=0.1)", GradError)
         kernel, count, state = REGISTRY[self.type].kernel, self.count, self.state
         clipped = self._clipped(self.clip) if self.clip else None
-        changes: list[tuple[Any, ...]] = []  # parameter, its new array, what it had
+        changes: list[Args] = []  # parameter, its new array, what it had
         remembered: dict[Tensor, list[Array]] = {}
         for group in self.param_groups:
             rate, decay = group["lr"], 0.0 if self.decoupled else group["weight_decay"]
@@ -610,7 +611,7 @@ class SGD(Optimizer):
             raise refusal(what, "True or False; options by name", ArgumentError)
         if nesterov and not momentum:
             raise refusal("nesterov looks ahead along the velocity", "momentum=0.9", ArgumentError)
-        attrs: dict[str, Any] = {}
+        attrs: ByName = {}
         if momentum:
             self.type, self.memory = "momentum", {"velocity": "zeros"}
             attrs = {"mu": momentum, "use_nesterov": nesterov}
@@ -766,7 +767,7 @@ def clip_by_global_norm(limit: float) -> Clip:
     """
     check_numbers(limit=limit)
 
-    def clip(grads: list[Any]) -> list[Any]:
+    def clip(grads: Listed) -> Listed:
         length = ops.add_n(*((g * g).sum() for g in grads)).sqrt()
         factor = limit / ops.maximum(length, limit)
         return [g * factor for g in grads]

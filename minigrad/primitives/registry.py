@@ -33,7 +33,7 @@ from typing import Any
 
 from ..errors import RuleError, did_you_mean, refusal
 from ..errors.calls import call_error
-from .arguments import LISTED, REQUIRED, Args, Attrs, Function, Listed, Names, frozen
+from .arguments import LISTED, REQUIRED, Args, Attrs, ByName, Function, Listed, Names, frozen
 from .dispatch import forget, public_function
 
 REGISTRY: "dict[str, Primitive]" = {}  #: op type → primitive (the OpInfoMap of the documents)
@@ -288,7 +288,7 @@ def of_package(function: Function) -> bool:
     return (function.__module__ or "").startswith("minigrad.")
 
 
-def _slots(name: str, kernel: Function) -> dict[str, Any]:
+def _slots(name: str, kernel: Function) -> ByName:
     """What the parameters of a kernel say: inputs, which may be None, which is a list, and attrs."""
     inputs, attrs, parameters, list_input = [], {}, {}, None
     for p in inspect.signature(kernel).parameters.values():

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ...errors import ProgramError, told
 from ...grad_names import EMPTY, GradNames, part, whole
-from ...primitives.arguments import Attrs, Function, Names, Slots
+from ...primitives.arguments import Attrs, Function, Slots
 from ...primitives.registry import REGISTRY, Primitive
 from ..program.block import Block
 from ..program.control_flow import append_control, captured
@@ -66,31 +66,8 @@ def _reading_first(grad_ops: list[Operator], op: Operator, grads: GradNames) -> 
     return copies + grad_ops
 
 
-class Plan(NamedTuple):
-    """Which slots the grad op has for some wanted inputs, and how it comes by them."""
-
-    operands: tuple[tuple[str, bool], ...]  # input; only if stretched
-    results: Names  # outputs whose values are read
-    given: tuple[tuple[str, str], ...]  # output, the slot of its gradient
-    made: tuple[tuple[str, str], ...]  # input, the slot of its gradient
-
-
-@lru_cache(maxsize=4096)
-def plan_of(p: Primitive, wanted: Names, slots: Names) -> Plan:
-    """The `Plan` for these wanted inputs of an operator with these input slots."""
-    reads = p.reads(wanted)
-    shapes = {r.rpartition("_")[0] for r in reads if r.endswith(("_shape", "_dtype"))}
-    stretches = p.broadcasts and len(slots) > 1  # a single operand is as large as the result
-    operands = []
-    for s in p.inputs:
-        is_read = s in reads or s in shapes
-        if s in slots and (is_read or (stretches and s in wanted)):
-            operands.append((s, not is_read))
-    operands += [(s, False) for s in slots if s.endswith("_like")]
-    results = tuple(o for o in p.outputs if o in reads)
-    given = tuple((o, f"{o}_grad") for o in p.outputs if f"{o}_grad" in reads)
-    made = tuple((s, f"{s}_grad") for s in p.inputs if s in wanted)
-    return Plan(tuple(operands), results, given, made)
+#: kept, for layers repeat
+_reads = lru_cache(maxsize=4096)(Primitive.reads)
 
 
 def default_grad_op(
@@ -100,27 +77,28 @@ def default_grad_op(
 
     Without a block nothing is known of shapes: what may be stretched is read.
     """
+
+    def stretched(slot: str) -> bool:
+        if block is None:
+            return True
+        shape = block.var(op.inputs[slot][0]).shape
+        return -1 in shape or shape != block.var(op.outputs["out"][0]).shape
+
     (wanted, chosen), slots, results = flow, op.inputs, op.outputs
-    operands, read, given, made = plan_of(p, chosen, (*slots,))
-    inputs: Slots = {}
-    for s, if_stretched in operands:
-        # its shape is read where its gradient may have to be summed to it
-        if if_stretched and block is not None:
-            x, out, own = slots[s][0], results["out"][0], block.vars
-            shape = (own[x] if x in own else block.var(x)).shape
-            full = (own[out] if out in own else block.var(out)).shape
-            if shape == full and -1 not in shape:
-                continue
-        inputs[s] = slots[s][:]
-    for o in read:
-        inputs[o] = results[o][:]
-    for o, slot in given:
-        names = results[o]
-        inputs[slot] = [grads[names[0]]] if len(names) == 1 else [grads[n] for n in names]
-    outputs: Slots = {}
-    for s, slot in made:
-        names = slots[s]
-        outputs[slot] = [grads[names[0]]] if len(names) == 1 else _those(grads, names, wanted)
+    reads, inputs = _reads(p, chosen), Slots()
+    for s in p.inputs:
+        if s not in slots:
+            continue
+        is_read = s in reads or f"{s}_shape" in reads or f"{s}_dtype" in reads
+        # its shape is read where its gradient may have to be summed to it: one operand alone is never stretched
+        if is_read or (s in chosen and p.broadcasts and len(slots) > 1 and stretched(s)):
+            inputs[s] = slots[s][:]
+    inputs |= {s: names[:] for s, names in slots.items() if s.endswith("_like")}
+    inputs |= {o: results[o][:] for o in p.outputs if o in reads}
+    for o in p.outputs:
+        if f"{o}_grad" in reads:
+            inputs[f"{o}_grad"] = [grads[n] for n in results[o]]
+    outputs = {f"{s}_grad": _those(grads, slots[s], wanted) for s in p.inputs if s in chosen}
     return Operator(f"{op.type}_grad", inputs, outputs, op.attrs, "backward", op)
 
 

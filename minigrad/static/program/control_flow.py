@@ -22,7 +22,7 @@ from ...grad_names import EMPTY, SCOPES
 from ...ops import merge_rows, select_rows
 from ...ops.index import getitem, setitem
 from ...ops.shape import Shape, fits
-from ...primitives.arguments import Attrs, Function, Slots, as_list
+from ...primitives.arguments import Attrs, Function, Listed, Slots, as_list
 from ...primitives.registry import REGISTRY
 from .block import Block, is_cut_off
 from .infer import Type, common
@@ -126,7 +126,7 @@ def _branch(outer: Block, function: Callable[[], Any]) -> tuple[Block, type | No
         return block, kind, own_names(block, _variables(block, values))
 
 
-Packed = tuple[type | None, list[Any]]
+Packed = tuple[type | None, Listed]
 
 
 def _unpacked(returned: Any) -> Packed:

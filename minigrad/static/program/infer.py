@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import MinigradError, ProgramError, wrong
 from ...grad_names import EMPTY
 from ...ops.shape import Array, DType, Shape, fits
-from ...primitives.arguments import Attrs, Values
+from ...primitives.arguments import Attrs, Listed, Values
 from ...primitives.registry import Primitive
 from ..run.kernels import refused, run_grad_op, run_kernel, targets
 from ..run.limits import MEMORY, check_room
@@ -105,7 +105,7 @@ def _declare(block: Block, op: Operator, name: str, shape: Shape, dtype: DType, 
 
 def _output_types(block: Block, op: Operator, p: Primitive) -> tuple[list[Type], bool]:
     """Shapes and dtypes of the outputs, and whether no gradient can flow to any input that has a rule."""
-    key: list[Any] = [p, _hashable(op.attrs)]
+    key: Listed = [p, _hashable(op.attrs)]
     known, stop = key[1] is not None, True
     own, find = block.vars, block.var
     for slot, names in op.inputs.items():
@@ -163,7 +163,7 @@ def common(a: Shape, b: Shape) -> Shape:
     return tuple(n if n == m else -1 for n, m in zip(a, b, strict=True))
 
 
-def _run_kernel(op: Operator, p: Primitive, values: Values) -> list[Any]:
+def _run_kernel(op: Operator, p: Primitive, values: Values) -> Listed:
     if p.broadcasts and not p.list_input:
         numbers = [op.attrs[n] for n in p.inputs if n in op.attrs]
         shapes = [np.shape(v) for vs in (*values.values(), numbers) for v in vs]

@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import MinigradError, ProgramError, describe, told, wrong
 from ...grad_names import EMPTY, GRAD
 from ...ops.shape import Array
-from ...primitives.arguments import ByName, Function
+from ...primitives.arguments import ByName, Function, Listed
 from ...primitives.dispatch import check_finite
 from ..program.block import Block
 from ..program.operator import BRANCHES, Operator, op_info, rows, unwritten
@@ -306,12 +306,12 @@ def run_loop_grad(run: Run, op: Operator, scope: Scope) -> None:
                 scope.values[name] = functools.reduce(np.add, map(in_order, parts))
 
 
-def _values(scope: Scope, names: list[str]) -> list[Any]:
+def _values(scope: Scope, names: list[str]) -> Listed:
     """What goes from block to block, None for no name: in C order, so that the same bits follow from every branch."""
     return [None if n == EMPTY else in_order(value_of(scope, n)) for n in names]
 
 
-def _set(scope: Scope, names: Any, values: list[Any]) -> None:
+def _set(scope: Scope, names: Any, values: Listed) -> None:
     for name, value in zip(names, values, strict=True):
         if name != EMPTY:
             scope.values[name] = value

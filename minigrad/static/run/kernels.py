@@ -8,7 +8,7 @@ import numpy as np
 from ...errors import ProgramError, op_error, told
 from ...grad_names import EMPTY
 from ...ops.shape import sum_to, unbroadcast
-from ...primitives.arguments import Args, Attrs, ByName, Values
+from ...primitives.arguments import Args, Attrs, ByName, Listed, Values
 from ...primitives.registry import Primitive
 from ..program.variable import ShapeOf, Variable
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..program.operator import Operator, OpInfo
 
 
-def run_kernel(p: Primitive, slots: Values, attrs: Attrs) -> list[Any]:
+def run_kernel(p: Primitive, slots: Values, attrs: Attrs) -> Listed:
     """The results of a kernel, called with values by slot.
 
     Numbers may stand in attrs; the shapes of the values in a slot ``<attr>_like`` stand for that
@@ -36,7 +36,7 @@ def arguments(
 
     ``shape`` gives the shape of a value in a slot ``<attr>_like``: for values of another kind than arrays.
     """
-    args: list[Any] = []
+    args: Listed = []
     for name in p.inputs:
         values = slots.get(name, ())
         if name == p.list_input:
@@ -53,12 +53,12 @@ def arguments(
     return tuple(args), options
 
 
-def like_value(attr: str, shapes: list[Any]) -> Any:
+def like_value(attr: str, shapes: Listed) -> Any:
     """What a slot ``<attr>_like`` says: one shape; for the attr ``shapes`` a list of them."""
     return shapes if attr == "shapes" else shapes[0]
 
 
-def results(p: Primitive, out: Any) -> list[Any]:
+def results(p: Primitive, out: Any) -> Listed:
     """What a kernel returned as a list: a value for each output, or for each place of its list."""
     return list(out) if p.several else [out]
 
@@ -137,7 +137,7 @@ def _argument(p: Primitive, name: str, slots: Values, attrs: Attrs) -> Any:
     return facts if base == p.list_input else facts[0]
 
 
-def _shapes_of(values: list[Any]) -> list[Any]:
+def _shapes_of(values: Listed) -> Listed:
     """The shape of each; where one is open, all are read when the program runs."""
     shapes = [shape_of(v) for v in values]
     if any(isinstance(s, ShapeOf) for s in shapes):
