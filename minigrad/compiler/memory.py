@@ -177,7 +177,7 @@ def plan(schedule: Schedule) -> list[Buffer]:
                 buffers += waiting
             live[out] = waiting.pop()
             live[out].holds.append(out)
-        for root in dict.fromkeys([*read[k], *arrays_in([out])]):
+        for root in dict.fromkeys([*read[k], *arrays_in(out)]):
             if root in live and last.get(root, k) == k:
                 free[root.shape, root.dtype].append(live.pop(root))
     return buffers

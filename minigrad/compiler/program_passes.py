@@ -96,8 +96,11 @@ def _close_sizes(block: Block) -> None:
     for op in block.ops:
         inner = [block.program.blocks[index] for index in op.sub_blocks.values()]
         is_grad = op_info(op.type).is_grad
-        if inner and not is_grad:
-            _entering(block, op, inner[0])
+        if inner and not is_grad:  # what a loop hands to its body
+            for local, start in rows(op, "carried", "x"):
+                inner[0].vars[local].shape = block.var(start).shape
+            for local, seq in rows(op, "steps", "seq"):
+                inner[0].vars[local].shape = block.var(seq).shape[1:]
         for sub in inner:
             if is_grad:
                 _like_their_forward(sub, sub.vars)
@@ -112,14 +115,6 @@ def _close_sizes(block: Block) -> None:
                 if var is not None and var.kind == "var":  # a size that followed from an open one
                     var.shape = (-1,) * var.ndim
             infer_outputs(block, op)
-
-
-def _entering(block: Block, op: Operator, body: Block) -> None:
-    """Values that a loop hands to its body."""
-    for local, start in rows(op, "carried", "x"):
-        body.vars[local].shape = block.var(start).shape
-    for local, seq in rows(op, "steps", "seq"):
-        body.vars[local].shape = block.var(seq).shape[1:]
 
 
 def _leaving(block: Block, op: Operator, inner: list[Block]) -> None:
@@ -164,10 +159,7 @@ def decompose(program: Program) -> Program:
     """
     decomposed = program.clone()
     for block in list(decomposed.blocks):
-        ops: list[Operator] = []
-        for op in block.ops:
-            ops += _primitives(block, op)
-        block.ops = ops
+        block.ops = [part for op in block.ops for part in _primitives(block, op)]
     decomposed.history.append("decompose")
     decomposed.changed()
     return decomposed

@@ -173,7 +173,7 @@ class Call:
 
     def touches(self) -> list[Array]:
         """What it reads, and the view it writes into."""
-        return self.reads() + arrays_in([self.into])
+        return arrays_in((self.args, self.kwargs, self.into))
 
 
 @dataclass(slots=True, eq=False)
@@ -308,4 +308,4 @@ def changed_memory(items: Iterable[Any]) -> set[Array]:
 
 def makers_of(items: Listed) -> dict[Array, Call]:
     """An Array → the call that makes it."""
-    return {a: c for c in items if isinstance(c, Call) for a in arrays_in([c.out])}
+    return {a: c for c in items if isinstance(c, Call) for a in arrays_in(c.out)}

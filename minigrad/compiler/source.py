@@ -24,6 +24,7 @@ from .schedule import Array, Branch, Call, Loop, Schedule
 from .syntax import Identifiers, Line, clean, comment, indented, listed
 
 _BY_NAME = (np.maximum, np.minimum)  # NumPy wants their ``out=`` by name
+_USUAL = {"keepdims": False, "initial": None}  # what need not be said
 #: identifiers that mean something else in the source
 RESERVED = {
     "np", "parameters", "kernels", "constants", "prepare", "step", "fits", "reversed", "zip", "range", "slice", "list",
@@ -189,7 +190,8 @@ class Writer(Identifiers):
     def arguments(self, call: Call, place: Array | None = None) -> str:
         """The arguments of a call; numbers beside arrays become arrays made once."""
         args = [self.operand(call, a) for a in call.args]
-        keywords = [f"{k}={self.value(v)}" for k, v in call.kwargs.items() if not _is_default(k, v)]
+        given = [(k, v) for k, v in call.kwargs.items() if v is not _USUAL.get(k, ...)]
+        keywords = [f"{k}={self.value(v)}" for k, v in given]
         if place is not None:
             ufunc = isinstance(call.function, np.ufunc) and call.function not in _BY_NAME
             if (ufunc and not keywords) or call.function is np.dot:
@@ -303,25 +305,16 @@ class Writer(Identifiers):
 
 def comment_of(op: Operator) -> str:
     """``h = mul(a, b)``, and for backward calls ``grad of: h = mul(a, b)``."""
+    begin = ""
     if op.role == "backward" and op.forward_op is not None:
-        return "grad of: " + _said(op.forward_op)
-    return _said(op)
-
-
-def _said(op: Operator) -> str:
+        begin, op = "grad of: ", op.forward_op
     args = [clean(n) for n in op.input_names[:60]]
-    args += [
-        f"{k}={v!r}"
-        for k, v in op.attrs.items()
-        if isinstance(v, int | float)
-        or (isinstance(v, tuple) and len(v) < 5 and all(isinstance(e, int) for e in v))
-    ]
+    for k, v in op.attrs.items():
+        sizes = isinstance(v, tuple) and len(v) < 5 and all(isinstance(e, int) for e in v)
+        if sizes or isinstance(v, int | float):
+            args.append(f"{k}={v!r}")
     outs = ", ".join(clean(n) for n in op.output_names if SCOPES not in n)
-    return f"{outs} = {op.type}({', '.join(args)})"[:120]
-
-
-def _is_default(key: str, value: Any) -> bool:
-    return (key == "keepdims" and value is False) or (key == "initial" and value is None)
+    return begin + f"{outs} = {op.type}({', '.join(args)})"[:120]
 
 
 def _is_plain_product(call: Call) -> bool:

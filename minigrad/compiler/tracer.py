@@ -27,7 +27,7 @@ _FACTS: dict[Any, Function] = {
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
     np.size: lambda a: a.size,
-    np.result_type: lambda *a: np.result_type(*[v.dtype if isinstance(v, Array) else v for v in a]),
+    np.result_type: lambda *a: np.result_type(*replace_arrays(a, operator.attrgetter("dtype"))),
 }
 _VIEWS = {
     np.reshape, np.transpose, np.swapaxes, np.expand_dims, np.squeeze, np.broadcast_to, np.moveaxis, np.flip,
@@ -122,7 +122,7 @@ class Recorder:
 
     def _may_be_new(self, out: Array) -> bool:
         """Whether ``np.exp(e, e)`` may be ``f = np.exp(e)``: no view looks at ``e``; `memory.plan` undoes it."""
-        results = [a for call in self.calls[self.start :] for a in arrays_in([call.out])]
+        results = arrays_in([call.out for call in self.calls[self.start :]])
         own = {a for a in results if a.shares(out)} == {out} and out.is_root
         return own and bool(out.ndim) and out.dtype.kind in "fiu"
 
@@ -172,11 +172,10 @@ class Recorder:
         part = source.like[replace_arrays(index, _like)]
         if not isinstance(part, np.ndarray):
             index = (*index, ...) if isinstance(index, tuple) else (index, ...)
+        given = source, index
         if not looked_up:
-            return self._view(operator.getitem, (source, index), {})
-        return self.add(
-            "fresh", operator.getitem, (source, index), Array(self, np.zeros_like(part))
-        )
+            return self._view(operator.getitem, given, {})
+        return self.add("fresh", operator.getitem, given, Array(self, np.zeros_like(part)))
 
     def setitem(self, target: Array, index: Any, value: Any) -> None:
         """``target[index] = value``."""

@@ -9,7 +9,7 @@ def drop_unneeded(schedule: Schedule) -> None:
     needed = {r for a in read for r in (a, *a.roots)}
     for item in reversed(schedule.items):
         if isinstance(item, Call) and item.kind != "check":
-            made = arrays_in([item.out]) if item.changed is None else item.changed.roots
+            made = arrays_in(item.out) if item.changed is None else item.changed.roots
             if needed.isdisjoint(made):
                 continue
         needed.update(r for a in item.touches() for r in (a, *a.roots))

@@ -254,6 +254,5 @@ def differentiable_inputs(block: Block, op: Operator) -> list[str]:
 
 def floating(block: Block, names: Iterable[str]) -> list[str]:
     """Those of the names that hold floating-point values."""
-    own, find = block.vars, block.find_var
-    known = ((n, own[n] if n in own else find(n)) for n in names)
+    known = ((n, block.find_var(n)) for n in names)
     return [n for n, var in known if var is not None and var.dtype.kind == "f"]
