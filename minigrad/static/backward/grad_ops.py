@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import ProgramError, told
 from ...grad_names import EMPTY, GradNames, part, whole
-from ...primitives.arguments import Attrs, Function, Slots
+from ...primitives.arguments import Attrs, Function, Names, Slots
 from ...primitives.registry import REGISTRY, Primitive
 from ..program.block import Block
 from ..program.control_flow import append_control, captured
@@ -24,7 +24,7 @@ from ..program.operator import BRANCHES, CONTROL, Operator, backward_op, op_info
 from ..program.transform import copy_into, needed_ops
 from ..program.variable import Variable
 from ..run.kernels import run_op
-from .op_path import Flow, dependence, find_op_path, over_all_steps
+from .op_path import Flow, dependence, find_op_path, of_all, over_all_steps
 from .passes import append_to_block, outputs_of, read_instead
 
 if TYPE_CHECKING:
@@ -66,8 +66,20 @@ def _reading_first(grad_ops: list[Operator], op: Operator, grads: GradNames) -> 
     return copies + grad_ops
 
 
-#: kept, for layers repeat
-_reads = lru_cache(maxsize=4096)(Primitive.reads)
+@lru_cache(maxsize=4096)
+def _slots(p: Primitive, wanted: Names, slots: Names) -> tuple[dict[str, bool], list[str]]:
+    """The operands that the grad op has for some wanted inputs, each with whether more than its shape may be read, and
+    what it reads of results.
+    """
+    reads = p.reads(wanted)
+    stretches = p.broadcasts and len(slots) > 1  # a single operand is as large as the result
+    operands = {}
+    for s in p.inputs:
+        is_read = not {s, f"{s}_shape", f"{s}_dtype"}.isdisjoint(reads)
+        if s in slots and (is_read or (stretches and s in wanted)):
+            operands[s] = is_read
+    operands |= {s: True for s in slots if s not in p.inputs}
+    return operands, [r for r in reads if r.removesuffix("_grad") in p.outputs]
 
 
 def default_grad_op(
@@ -77,27 +89,18 @@ def default_grad_op(
 
     Without a block nothing is known of shapes: what may be stretched is read.
     """
-
-    def stretched(slot: str) -> bool:
-        if block is None:
-            return True
-        shape = block.var(op.inputs[slot][0]).shape
-        return -1 in shape or shape != block.var(op.outputs["out"][0]).shape
-
     (wanted, chosen), slots, results = flow, op.inputs, op.outputs
-    reads, inputs = _reads(p, chosen), Slots()
-    for s in p.inputs:
-        if s not in slots:
-            continue
-        is_read = s in reads or f"{s}_shape" in reads or f"{s}_dtype" in reads
-        # its shape is read where its gradient may have to be summed to it: one operand alone is never stretched
-        if is_read or (s in chosen and p.broadcasts and len(slots) > 1 and stretched(s)):
-            inputs[s] = slots[s][:]
-    inputs |= {s: names[:] for s, names in slots.items() if s.endswith("_like")}
-    inputs |= {o: results[o][:] for o in p.outputs if o in reads}
-    for o in p.outputs:
-        if f"{o}_grad" in reads:
-            inputs[f"{o}_grad"] = [grads[n] for n in results[o]]
+    operands, reads = _slots(p, chosen, (*slots,))
+    inputs: Slots = {}
+    for s, is_read in operands.items():
+        # its shape is read where its gradient may have to be summed to it
+        if not is_read and block is not None:
+            shape = block.var(slots[s][0]).shape
+            if shape == block.var(results["out"][0]).shape and -1 not in shape:
+                continue
+        inputs[s] = slots[s][:]
+    for r in reads:
+        inputs[r] = results[r][:] if r in results else [grads[n] for n in results[r[:-5]]]
     outputs = {f"{s}_grad": _those(grads, slots[s], wanted) for s in p.inputs if s in chosen}
     return Operator(f"{op.type}_grad", inputs, outputs, op.attrs, "backward", op)
 
@@ -145,8 +148,7 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
         if result in have and not reaching.isdisjoint(sources):
             step_seeds[result] = name
             asked |= sources
-    needed = set[str]().union(*(after.get(n, ()) for n in asked))
-    flows = needed.intersection(reaching, carried)
+    flows = of_all(after, asked).intersection(reaching, carried)
     seeds = {out: name for c, name, _, out in handed_on if c in flows} | step_seeds
     grad_block, given, local = _grad_block(job, body, seeds, flows | read)
     reads = {"x": [*op.inputs["x"]], "params": [*params], "scopes": [*op.outputs["scopes"]]}
@@ -155,7 +157,7 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
     writes = {"x_grad": x_grad, "params_grad": _those(g, params, inputs)}
     attrs = {
         "sub_block": grad_block.idx,
-        "next_grad": [given.get(out, EMPTY) for out in outs],
+        "next_grad": _those(given, outs, given),
         "carried_grad": _those(local, carried, flows),
         "params_local": _those(local, params, inputs),
     }
@@ -163,12 +165,12 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
         seqs, stacked = op.inputs["seq"], op.outputs["stacked"]
         reads = {"seq": [*seqs], "stacked_grad": _those(g, stacked, given), **reads}
         writes = {"seq_grad": _those(g, seqs, inputs), **writes}
-        attrs["step_out_grad"] = [given.get(result, EMPTY) for result in stacked]
+        attrs["step_out_grad"] = _those(given, stacked, given)
         attrs["steps_grad"] = _those(local, op.attrs["steps"], read)
     return Operator(f"{op.type}_grad", reads, writes, attrs, "backward", op)
 
 
-def _those(grads: GradNames, names: list[str], wanted: Container[str]) -> list[str]:
+def _those(grads: Mapping[str, str], names: list[str], wanted: Container[str]) -> list[str]:
     """The gradients of the names that are wanted; `EMPTY` in the places of the others."""
     return [grads[name] if name in wanted else EMPTY for name in names]
 
@@ -181,7 +183,7 @@ def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
         seeds = {out: name for out, name in rows(op, "out", f"{prefix}_out") if out in have}
         grad_block, given, local = _grad_block(job, block, seeds, set(params) & inputs)
         attrs[block_attr] = grad_block.idx
-        attrs[f"{prefix}_seeds"] = [given.get(out, EMPTY) for out in outs]
+        attrs[f"{prefix}_seeds"] = _those(given, outs, given)
         attrs[f"{prefix}_params"] = _those(local, params, inputs)
     reads = {"pred": [*op.inputs["pred"]], "params": [*params], "scopes": [*op.outputs["scopes"]]}
     reads["out_grad"] = _those(job.names, outs, have)

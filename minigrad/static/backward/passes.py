@@ -111,8 +111,6 @@ def outputs_of(ops: Ops) -> list[str]:
 
 def written_twice(names: list[str]) -> set[str]:
     """The names that stand there more than once."""
-    if len(set(names)) == len(names):
-        return set()
     return {name for name, count in Counter(names).items() if count > 1}
 
 
