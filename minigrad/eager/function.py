@@ -94,7 +94,7 @@ class FunctionNode(Several):
         self.specs = [
             (o.shape, o.dtype) if ctx._materialize and isinstance(o, Tensor) else None for o in outs
         ]
-        others = [t for t in ctx.saved if t is not None and not _among(t, (*args, *outs))]
+        others = [t for t in ctx.saved if not _among(t, (None, *args, *outs))]
         ctx._on_the_way = any(t._node is None and t.dtype.kind == "f" for t in others)
         # the Tensor of an output would be a reference cycle, that of an input would keep what a hook packed
         ctx._places = [

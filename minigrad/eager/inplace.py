@@ -108,8 +108,6 @@ def augment(tensor: Any, function: Any, other: Any) -> Any:
 def _is_put_back() -> bool:
     """Whether the user's augmented assignment ends with one to an index, ``y[1:] = …``."""
     frame = user_frame()
-    if frame is None:
-        return False
     after = (i.opname for i in dis.get_instructions(frame.f_code) if i.offset > frame.f_lasti)
     return next((name for name in after if name != "SWAP"), "") in ("STORE_SUBSCR", "STORE_SLICE")
 

@@ -428,23 +428,30 @@ class Optimizer(CheckedConstructors):
             given = [*group] if isinstance(group, Mapping) else describe(group)
             what = f"a group of parameters is a dictionary with 'params', not {given}"
             raise refusal(what, advice, GradError)
-        options = {_NAMES.get(name, name): v for name, v in group.items() if name != "params"}
+        options = {_NAMES.get(name, name): v for name, v in group.items()}
         for name in group:
-            if name != "params" and _NAMES.get(name, name) not in defaults:
+            if _NAMES.get(name, name) not in {"params", *defaults}:
                 known = [n for n in (*_NAMES, *defaults) if _NAMES.get(n, n) in defaults]
                 what = f"a group of parameters has no {name!r}{did_you_mean(meant(name, known) or name, known)}"
                 advice = "momentum=0.9 for all groups" if name in _NAMES else advice
                 raise refusal(what, f"an option that all groups have: {advice}", ArgumentError)
-        params = leaves(group["params"])
+        options["params"] = params = leaves(group["params"])
         if twice := [p for p in params if p in self.state]:
             what = f"{twice[0].name or describe(twice[0])} stands in two groups of parameters"
             raise refusal(what, "each parameter in one group", GradError)
         whole = {"params": params, **defaults, **options}
         check_options(whole)
-        state = {p: [_first(kind, p) for kind in self.memory.values()] for p in params}
+        state = {p: self.first_memory(p) for p in params}
         groups = (self, "param_groups", [*self.param_groups, whole])
         parameters = (self, "parameters", [*self.parameters, *params])
         set_all([groups, parameters, (self, "state", self.state | state)])
+
+    def first_memory(self, p: Any) -> list[Array]:
+        """What is remembered of a parameter before the first step, slot by slot."""
+        return [
+            np.zeros(p.shape, p.dtype) if first == "zeros" else np.asarray(first, p.dtype)
+            for first in self.memory.values()
+        ]
 
     @property
     def lr(self) -> Any:
@@ -506,7 +513,7 @@ class Optimizer(CheckedConstructors):
             for p, new, _, _ in changes:
                 p._data = new  # a new array: graphs keep the old one
                 p._exposed = False
-            self.state = {**state, **remembered} if remembered else state
+            self.state = state | remembered
             self.count = count + 1
         except BaseException:
             for p, _, value, exposed in changes:
@@ -577,10 +584,6 @@ def _fitting(grad: Any, p: Tensor) -> Array:
         advice = "optimizer.zero_grad() where a parameter is given other data, then backward again"
         raise refusal(what, advice, GradError)
     return array
-
-
-def _first(kind: Any, p: Tensor) -> Any:
-    return np.zeros_like(p._data) if kind == "zeros" else np.asarray(kind, p.dtype)
 
 
 class SGD(Optimizer):

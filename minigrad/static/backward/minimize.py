@@ -116,9 +116,7 @@ def _update(block: Block, optimizer: Any, pairs: Pairs) -> None:
     for (parameter, _), grad in zip(pairs, grads, strict=True):
         inputs = {"param": parameter, "grad": grad, "learning_rate": rates[parameter.dtype]}
         outputs = {"param_out": parameter}
-        for slot, first in optimizer.memory.items():
-            shape = parameter.shape if first == "zeros" else ()
-            value = np.full(shape, 0.0 if first == "zeros" else first, parameter.dtype)
+        for slot, value in zip(optimizer.memory, optimizer.first_memory(parameter), strict=True):
             state = _state(block.program, f"{parameter.name}@{slot}", value)
             inputs[slot] = outputs[f"{slot}_out"] = state
         ordered = {s: inputs[s] for s in REGISTRY[optimizer.type].inputs if s in inputs}

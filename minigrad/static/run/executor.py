@@ -186,12 +186,10 @@ def fed_shapes(program: Program, feed: Any) -> dict[str, Shape]:
         var = _data(program, key)
         is_numbers = isinstance(value, list | tuple) and all(type(n) is int for n in value)
         if is_numbers and len(value) == len(var.shape):  # one per axis, in an array's place
-            shape, dtype = tuple(value), var.dtype
+            shapes[var.name] = tuple(value)
+            _check_fits(var, shapes[var.name], var.dtype)
         else:
-            array = _array(var, value)
-            shape, dtype = array.shape, array.dtype
-        _check_fits(var, shape, dtype)
-        shapes[var.name] = shape
+            shapes[var.name] = fed_arrays(program, {key: value})[var.name].shape
     return shapes
 
 

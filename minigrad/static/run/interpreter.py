@@ -284,13 +284,12 @@ def run_loop_grad(run: Run, op: Operator, scope: Scope) -> None:
     """Run the grad block once per step, last step first: carried gradients are handed on, parameters' are added up."""
     scopes = value_of(scope, op.inputs["scopes"][0])
     grads = _values(scope, op.inputs["out_grad"])
-    rows_given = rows(op, "step_out_grad", "stacked_grad")
-    stacked = [(local, value_of(scope, name)) for local, name in rows_given]
     inner_scopes: list[Scope] = []
     for t in range(len(scopes) - 1, -1, -1):
         inner = _grad_scope(run, scopes[t], op.attrs["sub_block"])
         _set(inner, op.attrs["next_grad"], grads)
-        inner.values.update({local: gradients[t] for local, gradients in stacked})
+        for local, name in rows(op, "step_out_grad", "stacked_grad"):
+            inner.values[local] = value_of(scope, name)[t]
         run.block(inner, t)
         grads = _values(inner, op.attrs["carried_grad"])
         inner_scopes.append(inner)

@@ -74,21 +74,16 @@ def _block_lines(block: Block) -> list[str]:
         f"  {_declaration(block, v)}" for v in block.vars.values() if not _follows(block, v, makers)
     ]
     role = "forward"
-    calls = {c.begin(block): c for c in block.program.backward_calls if c.block == block.idx}
+    calls = [c for c in block.program.backward_calls if c.block == block.idx]
+    marked = block.program._marked()  # which say so themselves
+    cuts = {c.begin(block): ", ".join(sorted(c.no_grad - marked)) for c in calls}
     for k, op in enumerate(block.ops):
-        if op.role != role or (op.role == "loss" and k in calls):
+        if op.role != role or (op.role == "loss" and k in cuts):
             role = op.role
-            lines.append(f"  -- {role}{_cut(block, calls.get(k))}")
+            cut = cuts.get(k)
+            lines.append(f"  -- {role} without {cut}" if cut else f"  -- {role}")
         lines.append(f"  {format_op(op)}")
     return lines
-
-
-def _cut(block: Block, call: BackwardCall | None) -> str:
-    """The names of a ``no_grad_set``: variables marked ``stop`` say so themselves."""
-    if call is None:
-        return ""
-    names = sorted(call.no_grad - block.program._marked())
-    return f" without {', '.join(names)}" if names else ""
 
 
 def _follows(block: Block, v: Variable, made: dict[str, str]) -> bool:
@@ -128,7 +123,10 @@ def format_op(op: Operator) -> str:
     """
     info = find_info(op.type)
     slots_in, slots_out = (info.inputs, info.outputs) if info is not None else ((), ())
-    args = _slots(op.inputs, slots_in) + [f"{k}={_value(k, v)}" for k, v in op.attrs.items()]
+    args = _slots(op.inputs, slots_in)
+    for k, v in op.attrs.items():
+        shown = f"block {v}" if k in BLOCK_ATTRS else repr(to_plain(v, tuples=True))
+        args.append(f"{k}={shown}")
     targets = _slots(op.outputs, slots_out)
     return (", ".join(targets) + " = " if targets else "") + f"{op.type}({', '.join(args)})"
 
@@ -140,10 +138,6 @@ def _slots(given: Slots, order: Names) -> list[str]:
         text = names[0] if len(names) == 1 else f"[{', '.join(names)}]"
         out.append(text if in_order else f"{slot}={text}")
     return out
-
-
-def _value(attr: str, value: Any) -> str:
-    return f"block {value}" if attr in BLOCK_ATTRS else repr(to_plain(value, tuples=True))
 
 
 _HEAD = re.compile(r"block (\d{1,7})(?: in (\d{1,7}))?(?: grad of (\d{1,7}))?:$")
