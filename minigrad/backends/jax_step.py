@@ -137,9 +137,8 @@ class JaxStep(Step):
         """The function that was jitted last."""
         return self._current  # type: ignore[return-value]
 
-    def _read_scope(self) -> None:
-        scope: Any = self.executor and self.executor.scope
-        for name, value in scope.values.items():
+    def _read_scope(self, values: dict[str, Any]) -> None:
+        for name, value in values.items():
             if name in self.parameters:
                 self.parameters[name] = jnp.asarray(value)
 

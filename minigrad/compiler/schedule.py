@@ -199,7 +199,7 @@ class Loop(Control):
     test: Listed = field(default_factory=list)  # the calls that find out whether to go on
     go_on: Array | None = None
     #: the list of saved values, made or (backward) walked
-    frames: Values | None = None
+    frames: Any = None
     #: what a step puts on the list; backward: pairs (value, its name here)
     saved: Listed = field(default_factory=list)
     #: start, at the beginning of a step, next, final
@@ -219,7 +219,7 @@ class Branch(Control):
     pred: Array
     bodies: tuple[Listed, Listed]
     results: list[tuple[Any, Any, Array]]  # value if true, value if false, result
-    frames: Values | None = None
+    frames: Any = None
     saved: tuple[Listed, Listed] = field(default_factory=lambda: ([], []))
 
 

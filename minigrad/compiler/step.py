@@ -137,7 +137,7 @@ class Step:
         if built is None or tuple(feed) != built.feeds or not built.fits(*values):
             built, values = self.ready(feed)
         if self.executor is not None:
-            self._read_scope()
+            self._read_scope(self.executor.scope.values)
         try:
             results = built.run(*values)
         except MinigradError:
@@ -189,10 +189,8 @@ class Step:
         built = self.build(shapes)
         return built, [fed.get(n) for n in built.feeds]
 
-    def _read_scope(self) -> None:
+    def _read_scope(self, values: ByName) -> None:
         """Take over what others have put into the executor's scope."""
-        assert self.executor is not None
-        values = self.executor.scope.values
         for name, array in self.parameters.items():
             other = values.get(name)
             if other is not array:

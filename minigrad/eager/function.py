@@ -85,7 +85,7 @@ class FunctionNode(Several):
     replayed: bool  # `gave` is given once more
 
     def __init__(self, function: Any, ctx: Context, args: Args, outs: Listed) -> None:
-        frame: Any = user_frame(3)
+        frame = user_frame(3)
         line = () if frame is None else (frame.f_code, frame.f_lasti)
         self._begin(tuple(edge_of(a) for a in args), *line)
         self.ctx, self.function, self.gave, self.replayed = ctx, function, None, False

@@ -63,12 +63,15 @@ def repair(args: Sequence[Any], attrs: dict[str, Any], cause: Exception, usual: 
     return known.get(said, "")
 
 
-def _axes(shapes: list[tuple[int, ...]]) -> str:
+Shapes = list[tuple[int, ...]]
+
+
+def _axes(shapes: Shapes) -> str:
     n = max(map(len, shapes), default=0)
     return f"axes go from {-n} to {n - 1} here" if n else "a single number has no axes"
 
 
-def _matmul(shapes: list[tuple[int, ...]]) -> str:
+def _matmul(shapes: Shapes) -> str:
     if len(shapes) < 2 or not shapes[0] or not shapes[1]:
         return "a matrix product needs at least one axis on each side; a number scales with *"
     x, y = shapes[:2]

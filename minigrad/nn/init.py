@@ -43,20 +43,23 @@ def generator(seed: Seed) -> np.random.Generator:
     raise refusal(f"seed is {describe(seed)}", advice, DTypeError)
 
 
-def sizes(layer: str, **numbers: Any) -> None:
-    """Check that sizes are whole numbers above 0.  Errors: `ShapeError` that quotes the size."""
-    for name, value in numbers.items():
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-            what = f"{layer}({name}={value!r}): give a whole number above 0"
-            raise refusal(what, f"{layer}(…, {name}=8)")
+#: what is on or off
+_SWITCHES = ("bias", "bidirectional", "batch_first")
 
 
-def switches(layer: str, **flags: Any) -> None:
-    """Check that what is on or off is True or False: elsewhere numbers stand in these places."""
-    for name, value in flags.items():
-        if not isinstance(value, bool | np.bool_):
-            what = f"{layer}({name}={value!r}): give True or False"
-            raise refusal(what, f"{layer}(…, {name}=True), and what comes behind it by name")
+def check(layer: str, **given: Any) -> None:
+    """Check that sizes are whole numbers above 0, and that what is on or off is True or False.
+
+    Elsewhere numbers stand in the places of these.  Errors: `ShapeError` that quotes the value.
+    """
+    for name, value in given.items():
+        what, is_switch = f"{layer}({name}={value!r}): give ", isinstance(value, bool | np.bool_)
+        if name in _SWITCHES:
+            if not is_switch:
+                advice = f"{layer}(…, {name}=True), and what comes behind it by name"
+                raise refusal(what + "True or False", advice)
+        elif is_switch or not isinstance(value, int | np.integer) or value < 1:
+            raise refusal(what + "a whole number above 0", f"{layer}(…, {name}=8)")
 
 
 def __getattr__(name: str) -> Any:

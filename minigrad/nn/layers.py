@@ -34,8 +34,7 @@ class Linear(Module):
     def __init__(
         self, inputs: int, outputs: int, bias: bool = True, seed: Seed = 0, dtype: Any = float
     ) -> None:
-        init.sizes("Linear", inputs=inputs, outputs=outputs)
-        init.switches("Linear", bias=bias)
+        init.check("Linear", inputs=inputs, outputs=outputs, bias=bias)
         draw = init.generator(seed)
         self.inputs, self.outputs = inputs, outputs
         self.weight = init.fan_in((inputs, outputs), inputs, draw, dtype)
@@ -83,15 +82,14 @@ class Filters(Module):
         dtype: Any = float,
     ) -> None:
         layer = type(self).__name__
-        init.sizes(layer, channels=channels, filters=filters, groups=groups)
-        init.switches(layer, bias=bias)
+        init.check(layer, channels=channels, filters=filters, groups=groups, bias=bias)
         if channels % groups or filters % groups:
             what = f"{channels} channels and {filters} filters do not divide into {groups} groups"
             advice = "sizes that groups divides, or groups=1"
             raise refusal(f"{layer}(groups={groups}): {what}", advice)
         size = (kernel_size, kernel_size) if np.ndim(kernel_size) == 0 else tuple(kernel_size)
         for n in size:
-            init.sizes(layer, kernel_size=n)
+            init.check(layer, kernel_size=n)
         if len(size) != 2:
             what = f"{layer}(kernel_size={kernel_size!r}): images have height and width"
             raise refusal(what, "kernel_size=3, or kernel_size=(3, 5)")
@@ -203,7 +201,7 @@ class Embedding(Module):
     """
 
     def __init__(self, words: int, width: int, seed: Seed = 0, dtype: Any = float) -> None:
-        init.sizes("Embedding", words=words, width=width)
+        init.check("Embedding", words=words, width=width)
         self.words, self.width = words, width
         self.weight = init.normal((words, width), seed, dtype)
 
@@ -429,7 +427,7 @@ class LayerNorm(Module):
     """
 
     def __init__(self, width: int, eps: float = 1e-5, dtype: Any = float) -> None:
-        init.sizes("LayerNorm", width=width)
+        init.check("LayerNorm", width=width)
         self.width, self.eps = width, eps
         self.weight = init.constant((width,), 1.0, dtype)
         self.bias = init.constant((width,), 0.0, dtype)
@@ -463,7 +461,7 @@ class BatchNorm(Module):
     def __init__(
         self, channels: int, eps: float = 1e-5, momentum: float = 0.1, dtype: Any = float
     ) -> None:
-        init.sizes("BatchNorm", channels=channels)
+        init.check("BatchNorm", channels=channels)
         if not isinstance(momentum, int | float | np.floating) or not 0 <= momentum <= 1:
             what = f"BatchNorm(momentum={momentum!r}): the share of the new is from 0 to 1"
             raise refusal(what, "momentum=0.1")
@@ -528,8 +526,8 @@ class Recurrent(Module):
         batch_first: bool = False,
     ) -> None:
         layer = type(self).__name__
-        init.sizes(layer, inputs=inputs, hidden=hidden, num_layers=num_layers)
-        init.switches(layer, bias=bias, bidirectional=bidirectional, batch_first=batch_first)
+        init.check(layer, inputs=inputs, hidden=hidden, num_layers=num_layers, bias=bias)
+        init.check(layer, bidirectional=bidirectional, batch_first=batch_first)
         draw, wide, ways = init.generator(seed), self.gates * hidden, 1 + bidirectional
         self.inputs, self.hidden, self.batch_first = inputs, hidden, batch_first
         self.num_layers, self.bidirectional = num_layers, bidirectional
@@ -693,13 +691,12 @@ class MultiHeadAttention(Module):
     def __init__(
         self, width: int, heads: int = 1, bias: bool = True, seed: Seed = 0, dtype: Any = float
     ) -> None:
-        init.sizes("MultiHeadAttention", width=width, heads=heads)
+        init.check("MultiHeadAttention", width=width, heads=heads, bias=bias)
         if width % heads:
             what = f"{width} columns do not divide into {heads} heads"
             raise refusal(
                 f"MultiHeadAttention({width}, heads={heads}): {what}", "heads that divide the width"
             )
-        init.switches("MultiHeadAttention", bias=bias)
         draw = init.generator(seed)
         self.width, self.heads = width, heads
         self.query, self.key, self.value, self.out = (
