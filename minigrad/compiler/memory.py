@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..primitives.arguments import ByName
-from ..static.program.operator import Operator
+from ..static.program.operator import Operator, outputs_of
 from ..static.program.program import Program
 from ..static.run.executor import Executor, not_set
 from ..static.run.limits import endless
@@ -38,7 +38,7 @@ def start_memory(program: Program, executor: Executor | None) -> Memory:
     start, slabs = start_values(program, executor), state_slabs(program)
     # what control flow gives a parameter's name is a value of the run
     ops = [op for block in program.blocks for op in block.ops if not op.sub_blocks]
-    written = {n for op in ops for n in op.output_names}
+    written = set(outputs_of(ops))
     alone = sorted(start, key=lambda name: name not in written)
     places, size, state = {}, 0, 0
     for name in dict.fromkeys(chain(*slabs, alone)):

@@ -17,7 +17,7 @@ from ..primitives.arguments import Names
 from ..static.backward.grad_ops import written_out
 from ..static.program.block import Block
 from ..static.program.infer import common, infer_outputs
-from ..static.program.operator import Operator, backward_op, op_info, rows
+from ..static.program.operator import Operator, backward_op, op_info, outputs_of, rows
 from ..static.program.program import Program
 from ..static.program.transform import drop_unused, needed_ops
 from ..static.program.variable import plain_variable
@@ -261,8 +261,9 @@ def _inputs_of_all_steps(root: Rewriting) -> None:
     for (x, *weights), steps in groups.items():
         places = [root.block.ops.index(op) for op in steps.values()]
         between = root.block.ops[min(places) : max(places)]
-        changed = {n for op in between for n in op.output_names}
-        fixed = changed.isdisjoint([x, *weights]) and not any(op.sub_blocks for op in between)
+        fixed = {x, *weights}.isdisjoint(outputs_of(between)) and not any(
+            op.sub_blocks for op in between
+        )
         if fixed and ENOUGH <= len(steps) == root.shape(x)[0]:
             root.block.ops[min(places) : min(places)] = _one_product(root, x, weights, steps)
 

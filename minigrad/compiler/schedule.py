@@ -176,6 +176,9 @@ class Call:
         return arrays_in((self.args, self.kwargs, self.into))
 
 
+Rows = list[tuple[Array, ...]]  #: Arrays that belong together
+
+
 @dataclass(slots=True, eq=False)
 class Control:
     """Calls that an operator runs as often as it likes."""
@@ -203,13 +206,13 @@ class Loop(Control):
     #: what a step puts on the list; backward: pairs (value, its name here)
     saved: Listed = field(default_factory=list)
     #: start, at the beginning of a step, next, final
-    carried: list[tuple[Array, Array, Array, Array]] = field(default_factory=list)
+    carried: Rows = field(default_factory=list)
     #: a sequence, its slice
-    slices: list[tuple[Array, Array]] = field(default_factory=list)
+    slices: Rows = field(default_factory=list)
     #: the value of a step, all of them
-    stacked: list[tuple[Array, Array]] = field(default_factory=list)
+    stacked: Rows = field(default_factory=list)
     #: the value of a step, the sum, what is like it
-    totals: list[tuple[Array, Array, Array]] = field(default_factory=list)
+    totals: Rows = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -218,7 +221,7 @@ class Branch(Control):
 
     pred: Array
     bodies: tuple[Listed, Listed]
-    results: list[tuple[Any, Any, Array]]  # value if true, value if false, result
+    results: Rows  # value if true, value if false, result
     frames: Any = None
     saved: tuple[Listed, Listed] = field(default_factory=lambda: ([], []))
 

@@ -200,8 +200,9 @@ class Primitive:
 
     def call_error(self, count: int, unknown: str | None = None) -> Exception:
         """What to raise for a call with ``count`` values, or with an unknown keyword."""
-        names = {n: f"*{n}" if n == self.list_input else n for n in self.parameters}
-        shown = [names[n] if d is REQUIRED else f"{n}={d!r}" for n, d in self.parameters.items()]
+        shown = [n if d is REQUIRED else f"{n}={d!r}" for n, d in self.parameters.items()]
+        if self.list_input:
+            shown[len(self.inputs) - 1] = f"*{self.list_input}"
         return call_error(self.called, shown, count, unknown)
 
     @property

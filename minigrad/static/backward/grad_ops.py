@@ -20,12 +20,12 @@ from ...primitives.registry import REGISTRY, Primitive
 from ..program.block import Block
 from ..program.control_flow import append_control, captured
 from ..program.infer import variables_of
-from ..program.operator import BRANCHES, CONTROL, Operator, backward_op, op_info, rows
+from ..program.operator import BRANCHES, CONTROL, Operator, backward_op, op_info, outputs_of, rows
 from ..program.transform import copy_into, needed_ops
 from ..program.variable import Variable
 from ..run.kernels import run_op
 from .op_path import Flow, dependence, find_op_path, of_all, over_all_steps
-from .passes import append_to_block, outputs_of, read_instead
+from .passes import append_to_block, read_instead
 
 if TYPE_CHECKING:
     from .append_backward import BackwardJob

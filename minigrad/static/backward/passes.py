@@ -5,7 +5,6 @@ How many gradients a value gets: several are added up, none is zero.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from ...grad_names import EMPTY, GRAD, before_cast, part, whole
 from ...ops.shape import DType
 from ...primitives.arguments import ByName
 from ..program.block import Block
-from ..program.operator import CONTROL, Operator, Ops, backward_op
+from ..program.operator import CONTROL, Operator, Ops, backward_op, outputs_of
 from ..program.variable import plain_variable
 from ..run.interpreter import outer_reads
 
@@ -102,11 +101,6 @@ def fill_missing_gradients(ops: list[Operator], grad_of: dict[str, str]) -> list
         out.append(op)
         unmade.difference_update(op.output_names)
     return out
-
-
-def outputs_of(ops: Ops) -> list[str]:
-    """The names that operators write, in their order."""
-    return [*chain.from_iterable(names for op in ops for names in op.outputs.values())]
 
 
 def written_twice(names: list[str]) -> set[str]:

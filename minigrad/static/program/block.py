@@ -11,7 +11,7 @@ from ...grad_names import EMPTY
 from ...primitives.arguments import Args, Attrs, Slots
 from ...primitives.registry import Primitive
 from .infer import infer_outputs
-from .operator import Operator, check_operator, check_slots, op_info, slots_of
+from .operator import Operator, check_operator, check_slots, op_info, outputs_of, slots_of
 from .variable import ShapeOf, Variable, check_known, check_name
 
 if TYPE_CHECKING:
@@ -192,12 +192,12 @@ class Block:
 
     def truncate(self, ops: int, variables: int) -> None:
         """Keep the first operators and variables: what was appended since is gone."""
-        dropped = {n for op in self.ops[ops:] for n in op.output_names}
+        dropped = set(outputs_of(self.ops[ops:]))
         del self.ops[ops:]
         for name in list(self.vars)[variables:]:
             del self.vars[name]
-        written = {n for op in self.ops for n in op.output_names}
-        self.written = (self.written & self.vars.keys()) - (dropped - written)
+        dropped.difference_update(outputs_of(self.ops))
+        self.written = (self.written & self.vars.keys()) - dropped
 
     def __repr__(self) -> str:
         return f"<block {self.idx}, parent {self.parent}: {len(self.ops)} ops, {len(self.vars)} variables>"

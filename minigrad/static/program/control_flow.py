@@ -26,7 +26,7 @@ from ...primitives.arguments import Attrs, Function, Listed, Slots, as_list
 from ...primitives.registry import REGISTRY
 from .block import Block, is_cut_off
 from .infer import Type, common
-from .operator import Operator
+from .operator import Operator, outputs_of
 from .program import default_program
 from .variable import Variable
 
@@ -346,7 +346,7 @@ def next_values(block: Block, given: Any, starts: list[Variable], what: str) -> 
 
 def own_names(block: Block, values: list[Variable]) -> list[Variable]:
     """Give every result a name of its own, made in this block: gradients then have one place each."""
-    produced = {n for op in block.ops for n in op.output_names}
+    produced = set(outputs_of(block.ops))
     out = []
     for v in values:
         if v.name not in produced:

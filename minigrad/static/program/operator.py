@@ -266,6 +266,11 @@ class Operator:
 Ops = Sequence[Operator]
 
 
+def outputs_of(ops: Ops) -> list[str]:
+    """The names that operators write, in their order."""
+    return [*chain.from_iterable(names for op in ops for names in op.outputs.values())]
+
+
 def backward_op(
     kind: str, x: str, out: str, attrs: Attrs | None = None, of: Operator | None = None
 ) -> Operator:

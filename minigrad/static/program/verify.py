@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from ...errors import ProgramError, did_you_mean
 from ...grad_names import EMPTY
 from .block import Block, out_of_order
-from .operator import BLOCK_ATTRS, CONTROL, ROLES, Operator, check_slots, op_info
+from .operator import BLOCK_ATTRS, CONTROL, ROLES, Operator, check_slots, op_info, outputs_of
 from .program import Program
 from .variable import check_name
 
@@ -96,8 +96,7 @@ def control_flow_fits(program: Program) -> None:
                 fail(*place, f"the condition {cond!r} is no variable")
         for attr in (name for row in info.rows for name in row if name in info.attrs):
             inner = program.blocks[_home(op, attr)]
-            written = {n for each in inner.ops for n in each.output_names}
-            written |= given_names([place])[inner.idx]
+            written = given_names([place])[inner.idx].union(outputs_of(inner.ops))
             for name in op.attrs[attr]:
                 if name != EMPTY and not (name in written and name in inner.vars):
                     fail(*place, f"{attr}: nothing in block {inner.idx} writes {name!r}")
