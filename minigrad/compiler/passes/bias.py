@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..schedule import Array, Call, Schedule, makers_of
+from ..schedule import Array, Call, Schedule, arrays_in, makers_of
 
 _NEITHER: Any = None, None
 
@@ -29,8 +29,7 @@ def fold_bias(schedule: Schedule) -> None:
     """
     items, gradients = schedule.items, schedule.gradients
     makers: Any = makers_of(items)
-    reads = Counter(a for item in items for a in item.touches())
-    reads.update(schedule.fetched)
+    reads = Counter(arrays_in((items, schedule.fetched)))
     wide: dict[Array, Any] = {}  # x → x beside a column of ones
     before: list[Any] = []
     for addition in list(items):

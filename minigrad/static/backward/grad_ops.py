@@ -232,10 +232,7 @@ def written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[str, s
         results = run_op(op, op_info(op.type), variables_of(block, op))
     operators = [piece.at(op) for piece in block.ops[start:]]
     del block.ops[start:]
-    alias = {}
-    for name, value in results:
-        if name != EMPTY and isinstance(value, Variable):
-            alias[name] = value.name
+    alias = {n: v.name for n, v in results if n != EMPTY and isinstance(v, Variable)}
     return operators, alias
 
 

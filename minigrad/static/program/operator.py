@@ -221,8 +221,7 @@ class Operator:
     @property
     def primitive(self) -> Any:
         """The primitive whose kernel it runs, or whose gradient rules; None for control flow."""
-        info = find_info(self.type)
-        return None if info is None else info.forward
+        return getattr(find_info(self.type), "forward", None)
 
     @property
     def source_line(self) -> str:

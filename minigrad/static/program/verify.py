@@ -56,7 +56,7 @@ def _control(program: Program) -> list[Place]:
 
 def blocks_have_one_holder(program: Program) -> None:
     """Every block but the root is held by one operator, which stands in its parent (for a condition: holds that)."""
-    holder: dict[int, Operator] = {}
+    held = set[int]()
     for place in _control(program):
         block, _, op = place
         needs = set(BLOCK_ATTRS).intersection(CONTROL[op.type].attrs)
@@ -64,15 +64,15 @@ def blocks_have_one_holder(program: Program) -> None:
             fail(*place, f"it holds {sorted(op.sub_blocks)}, not {sorted(needs)}")
         for attr, index in op.sub_blocks.items():
             what = f"{attr} = block {index}"
-            if type(index) is not int or not 0 < index < len(program.blocks) or index in holder:
+            if type(index) is not int or not 0 < index < len(program.blocks) or index in held:
                 fail(*place, f"{what}, which is not there or belongs to another operator")
             parent = op.attrs["sub_block"] if attr == "cond_block" else block.idx
             if program.blocks[index].parent != parent:
                 fail(*place, f"{what} lies elsewhere")
-            holder[index] = op
-    for block in program.blocks[1:]:
-        if block.idx not in holder:
-            raise ProgramError(f"no operator holds block {block.idx}")
+            held.add(index)
+    for index in range(1, len(program.blocks)):
+        if index not in held:
+            raise ProgramError(f"no operator holds block {index}")
 
 
 def control_flow_fits(program: Program) -> None:

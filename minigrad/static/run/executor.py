@@ -148,9 +148,7 @@ def data_of(program: Program) -> dict[str, Variable]:
 
 
 def feed_of_call(program: Program, given: Args, named: ByName) -> ByName:
-    """The feed of a step that is called with names, with one dict, or with both.  Errors: `ProgramError`."""
-    if not given:
-        return named
+    """The feed of a step that is called with one dict, and with names perhaps.  Errors: `ProgramError`."""
     if len(given) > 1 or not isinstance(given[0], Mapping):
         names = ", ".join(f"{name!r}: …" for name in data_of(program))
         raise wrong("feeds are given by name", f"step({{{names}}})")
