@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import MinigradError, code_line, describe, did_you_mean, wrong
 from ...errors.other_libraries import TABLES
 from ...grad_names import EMPTY, GRAD
-from ...primitives.arguments import REQUIRED, Args, Attrs, Listed, Names, Slots, as_list
+from ...primitives.arguments import REQUIRED, Attrs, Listed, Names, Slots, as_list
 from ...primitives.registry import REGISTRY, Primitive
 from .variable import Variable, check_name
 
@@ -107,7 +107,7 @@ def op_info(op_type: str) -> OpInfo:
     return info
 
 
-def rows(op: Operator, *names: str) -> list[Args]:
+def rows(op: Operator, *names: str) -> list[tuple[Any, ...]]:
     """Slots and attrs side by side, without rows that begin with `EMPTY`; none of what a type lacks."""
     columns = {**op.attrs, **op.inputs, **op.outputs}
     together = zip(*(columns.get(name, ()) for name in names), strict=True)
