@@ -59,7 +59,7 @@ class Recorder:
         self.op: Any = None
         self.ignores: Names = ()
         self.retarget = Retarget(_RecordingNumPy(self))
-        self.running: tuple[Any, Any, Any] = (None, (), {})
+        self.running: Args = (None, (), {})
         self.start = 0  # of the calls of the kernel that runs
 
     def kernel(self, primitive: Any, args: Args, attrs: Attrs) -> Any:

@@ -19,8 +19,9 @@ from ..primitives.arguments import Listed
 from .grad_fn import AccumulateGrad, Node, named, next_seq, parts_of, place_of, unpack
 from .mode import MODE
 
-#: id of memory → (seq, how often, a reference that takes the entry away with the memory, line)
-_changes: dict[int, tuple[int, int, Any, str]] = {}
+#: number, how many there were, a reference that takes the entry away with the memory, line
+Change = tuple[int, int, Any, str]
+_changes: dict[int, Change] = {}  # id of memory → the last one
 _newest = 0
 #: what refers to memory that nobody shares: its Tensor or its one view, a local name, the count
 ALONE = 3
@@ -41,8 +42,8 @@ def memory_of(array: Any) -> Any:
     return array
 
 
-def last_change(array: Any) -> tuple[int, int, Any, str]:
-    """The last in-place change of this memory: its number, how many there were, what was changed, the line."""
+def last_change(array: Any) -> Change:
+    """The last in-place change of this memory."""
     return _changes.get(id(memory_of(array)), (0, 0, None, ""))
 
 

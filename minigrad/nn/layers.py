@@ -495,7 +495,7 @@ class BatchNorm(Module):
         if x.size < 2 * self.channels:
             what = f"one value per channel has no variance: {describe(x)}"
             raise refusal(what, "a larger batch, or eval()")
-        changes: list[tuple[Any, str, Any]] = []
+        changes: Listed = []
         for running, now in self._statistics(x._data):
             new = (1 - self.momentum) * running._data + self.momentum * now
             changes += replaced(running, new.astype(running.dtype, copy=False))
