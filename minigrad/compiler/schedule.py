@@ -191,8 +191,6 @@ class Control:
         """All Arrays it names, inside and outside."""
         return arrays_in([getattr(self, each.name) for each in fields(self)])
 
-    reads = touches
-
 
 @dataclass(slots=True, eq=False)
 class Loop(Control):

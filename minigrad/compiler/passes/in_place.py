@@ -6,6 +6,7 @@ from ..schedule import (
     Array,
     Call,
     Schedule,
+    arrays_in,
     changed_memory,
     is_elementwise,
     makers_of,
@@ -31,8 +32,7 @@ def make_in_place(schedule: Schedule) -> None:
     """
     items = schedule.items
     makers = makers_of(items)
-    reads = Counter(a for item in items for a in item.reads())
-    reads.update(schedule.fetched)
+    reads = Counter(arrays_in((items, schedule.fetched)))
     moved: dict[Array, Array] = {}
     for store in [c for c in items if isinstance(c, Call) and c.kind == "store"]:
         place, value = store.args
