@@ -32,7 +32,7 @@ _MANY = 12  # ports of an operator, parts of a sum: beyond this folded ones are 
 # ---- Operations that repeat, or stand together, drawn as one node ----
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Segment:
     """Operations that are drawn as one node: a repeat, or neighbours.
 
@@ -82,9 +82,6 @@ class Segment:
         return f"ops #{min(numbers)} to #{max(numbers)}" if numbers else said_size(self.ops)
 
 
-Cut = Callable[[list[Node]], list[Segment]]
-
-
 def segments(graph: Graph) -> list[Segment]:
     """Repeated runs of operations."""
     return _on_both_sides(graph, _repeats)
@@ -104,7 +101,7 @@ def chunks(graph: Graph, most: int) -> list[Segment]:
     return _on_both_sides(graph, cut)
 
 
-def _on_both_sides(graph: Graph, cut: Cut) -> list[Segment]:
+def _on_both_sides(graph: Graph, cut: Callable[[list[Node]], list[Segment]]) -> list[Segment]:
     """Segments of forward operations, the backward ones that belong to them, and those of the rest."""
     runs = _runs_by_region(graph, "forward")
     parts = mirrored(graph, [segment for ops in runs for segment in cut(ops)])
@@ -115,12 +112,9 @@ def _on_both_sides(graph: Graph, cut: Cut) -> list[Segment]:
 
 
 def _runs_by_region(graph: Graph, side: str) -> list[list[Node]]:
-    groups: dict[str | None, list[Node]] = {}
-    for node in graph:
-        free = not node.bold or "regions" in node.data
-        if is_op(node) and node.side == side and free and not ends_at_leaf(node):
-            groups.setdefault(node.region, []).append(node)
-    return list(groups.values())
+    ops = [n for n in graph if is_op(n) and n.side == side and not ends_at_leaf(n)]
+    free = [n for n in ops if not n.bold or "regions" in n.data]
+    return [*grouped(free, lambda n: n.region).values()]
 
 
 def _repeats(ops: list[Node]) -> list[Segment]:
@@ -218,15 +212,15 @@ def contracted(graph: Graph, segments: list[Segment], openings: Iterable[Opening
 def drawn_with(graph: Graph, boxes: Iterable[Node], place: dict[str, str]) -> Graph:
     """The graph with boxes, in the ``place`` of nodes that they hold; a twin that is gone is forgotten."""
     nodes = {n.id: n for n in graph if n.id not in place} | {box.id: box for box in boxes}
-    for name, node in nodes.items():
-        if node.twin is not None and node.twin not in nodes:
-            nodes[name] = replace(node, twin=None)
     edges = _joined(graph, place)
     used = {(e.tail, e.tail_port, "out") for e in edges}
     used |= {(e.head, e.head_port, "in") for e in edges}
     for name, node in nodes.items():
-        if len(node.ports) > _MANY:  # it keeps those that a line still leads to
-            nodes[name] = replace(node, ports=tuple(p for p in node.ports if (name, *p) in used))
+        ports = node.ports
+        if len(ports) > _MANY:  # it keeps those that a line still leads to
+            ports = tuple(port for port in ports if (name, *port) in used)
+        twin = node.twin if node.twin in nodes else None
+        nodes[name] = replace(node, twin=twin, ports=ports)
     return replace(graph, nodes=nodes, edges=edges, notes=list(graph.notes))
 
 
@@ -341,21 +335,17 @@ def closed(graph: Graph, opened: Collection[str] = ()) -> Graph:
     shut: dict[str | None, str] = {  # in each frame the outermost one that closes
         r: f for r in graph.regions for f in _outwards(graph, r) if f in closing
     }
-    inside: dict[str, dict[str, list[Node]]] = defaultdict(lambda: defaultdict(list))
-    place: dict[str, str] = {}
-    for node in graph:
-        if node.region in shut:
-            frame = graph.regions[shut[node.region]]
-            place[node.id] = box = frame.holder or f"c{frame.id}"
-            inside[box][frame.id].append(node)
+    inside = grouped((n for n in graph if n.region in shut), lambda n: shut[n.region])
     if not inside:
         return graph
-    boxes = [_closed_box(graph, name, frames) for name, frames in inside.items()]
-    modules = [node for node in boxes if node.kind == "folded"]
-    forward = {node.name: node for node in modules if node.side == "forward"}
-    for node in modules:  # the two boxes of one module stand beside each other
-        if node.side == "backward" and node.name in forward:
-            graph.link(forward[node.name], node)
+    frames = grouped(inside, lambda frame: graph.regions[frame].holder or f"c{frame}")
+    boxes = [_closed_box(graph, name, {f: inside[f] for f in frames[name]}) for name in frames]
+    modules = [box for box in boxes if box.kind == "folded"]
+    forward = {box.name: box for box in modules if box.side == "forward"}
+    for box in modules:  # the two boxes of one module stand beside each other
+        if box.side == "backward" and box.name in forward:
+            graph.link(forward[box.name], box)
+    place = {member: box.id for box in boxes for member in box.data["members"]}
     small = drawn_with(graph, boxes, place)
     small.regions = {r: frame for r, frame in graph.regions.items() if r not in shut}
     small.notes.append(

@@ -9,10 +9,10 @@ and saves itself as one HTML file that needs nothing else.
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from .adapters.names import Names, caller_variables
 from .adapters.sources import held_by, parted, record_of, values_in
@@ -93,7 +93,7 @@ class Player:
     ) -> None:
         self.picture, self.graph, self.prediction = picture, picture.graph, prediction
         self.events = [  # here the words of events become text of pictures and pages
-            replace(e, text=visible(e.text), formula=visible(e.formula)) for e in events
+            e._replace(text=visible(e.text), formula=visible(e.formula)) for e in events
         ]
         self.first: dict[str, int] = {}
         never = [n.id for n in self.graph if n.state == "pending"]  # they did not run
@@ -213,8 +213,7 @@ def _beside(text: str, other: str) -> list[tuple[str, str]]:
 # ---- What happens ----
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One thing that happens.
 
     ``nodes`` light up; ``values`` says what their values are from now on (node id -> text);
@@ -225,7 +224,7 @@ class Event:
     nodes: tuple[str, ...]
     text: str
     formula: str = ""
-    values: Texts = field(default_factory=dict)
+    values: Texts = MappingProxyType({})
     iteration: int | None = None
 
 

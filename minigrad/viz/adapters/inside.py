@@ -9,8 +9,9 @@ operation stand in ``data["slots"]``, for a player that puts in the numbers of e
 
 import ast
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,8 +32,7 @@ Fields = dict[str, Any]
 BACKWARD: Fields = {"side": "backward", "region": "r1"}
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """One result of an operation: its formula, what stands there for the names in it, and what came out.
 
     >>> double = ast.parse("g * y", mode="eval").body
@@ -43,7 +43,7 @@ class Slot:
 
     formula: ast.expr | None
     names: Mapping[str, str]
-    values: Values = field(default_factory=dict)  # of the names in the formula
+    values: Values = MappingProxyType({})  # of the names in the formula
     result: Any = None
     mark: str = ""  # before it all: "[0] "
     name: str = ""  # what the result is called at the node: "gx0"
@@ -168,7 +168,7 @@ def summands(parts: Sequence[Any]) -> str:
     return words if len(words) <= LONGEST_NAME else f"{len(parts)} parts"
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Place:
     """A value in a picture, and its gradient beside it."""
 

@@ -10,7 +10,7 @@ import ast
 import functools
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..fold import FULL
@@ -109,12 +109,11 @@ class Drawing:
             (self.steps[fn], getattr(x, "output_nr", 0)) for fn, x in starts if fn is not None
         ]
         self._link(things)
-        known = self._look_back() if len(self.steps) <= FULL else {}
-        #: (fn, output) → what it gave, if that is known; what backward started with
-        self.values: dict[Key, Any] = known.get("values", {})
-        self.seeds: dict[Key, Any] = known.get("seeds", {})
-        self.gave: dict[Key, Any] = known.get("gradients", {})  # (fn, slot) → in backward
-        self.pull: Callable[..., Any] | None = known.get("pull")
+        #: as far as that is known: ``values`` and ``seeds``, (fn, output) → what it gave, and what
+        #: backward started with; ``gradients``, (fn, slot) → what that gave in backward; ``pull``
+        self.known: dict[str, Any] = defaultdict(dict)
+        if len(self.steps) <= FULL:
+            self._look_back()
         for fn, tensor in starts:
             if fn is None:
                 self.leaf(tensor)
@@ -150,7 +149,7 @@ class Drawing:
         node = hasattr(fn, "next_functions")  # anything else may not even be hashable
         return self.steps.get(fn) if node else None, getattr(thing, "output_nr", 0)
 
-    def _look_back(self) -> dict[str, Any]:
+    def _look_back(self) -> None:
         """What is still known of the forward pass and of the last backward."""
         numbers = {}
         for fn, step in self.steps.items():
@@ -160,10 +159,10 @@ class Drawing:
                 if number is not None:
                     numbers[fn, slot] = number
         roots = [step.fn for step, _ in self.roots if hasattr(step.fn, "remembered")]
-        known: dict[str, Any] = roots[0].remembered(numbers, roots) if roots else {}
-        for fn, kept in known.get("saved", {}).items():
+        if roots:
+            self.known |= roots[0].remembered(numbers, roots)
+        for fn, kept in self.known["saved"].items():
             self.steps[fn].saved = self.steps[fn].keeps or kept
-        return known
 
     def _draw(self) -> None:
         order = [*self.steps.values()]
@@ -221,7 +220,7 @@ class Drawing:
     def result(self, step: Step, number: int) -> Place:
         """The tensor that is one output of a step."""
         if number not in step.results:
-            tensor = step.tensors.get(number, self.values.get((step.fn, number)))
+            tensor = step.tensors.get(number, self.known["values"].get((step.fn, number)))
             kind = "output" if (step, number) in self.roots else "value"
             name = self.names(step.tensors.get(number, (step, number)))
             step.results[number] = self._tensor(kind, name, tensor)
@@ -265,7 +264,7 @@ class Drawing:
 
     def _seed(self, step: Step, number: int) -> None:
         """The gradient that backward starts with."""
-        seed = self.seeds.get((step.fn, number))
+        seed = self.known["seeds"].get((step.fn, number))
         inside = {"lines": ("seed",)} if seed is None else value(seed, seed=True)
         inside |= {"tooltip": "the gradient that backward starts with"}
         self.result(step, number).add_gradient(self.graph, "seed", inside, (), seed)
@@ -289,8 +288,8 @@ class Drawing:
         """What each reader of a tensor gave in the last backward, or the seed; None where it is
         forgotten.
         """
-        gave = [self.gave.get(reader) for reader in step.readers.get(number, ())]
-        seed = self.seeds.get((step.fn, number))
+        gave = [self.known["gradients"].get(reader) for reader in step.readers.get(number, ())]
+        seed = self.known["seeds"].get((step.fn, number))
         return gave if seed is None else [seed, *gave]
 
     def _accumulator(self, step: Step) -> None:
@@ -318,7 +317,7 @@ class Drawing:
         for i, expression in enumerate(step.formulas):
             if step.edges[i][0] is not None:
                 known = in_list(names, str(i)) | names
-                mark, came = f"[{i}] " if several else "", self.gave.get((step.fn, i))
+                mark, came = f"[{i}] " if several else "", self.known["gradients"].get((step.fn, i))
                 step.slots[i] = Slot(expression, known, values, came, mark)
         inside = operation(step.slots.values(), ports=several) | {"tooltip": saved(step.keeps)}
         step.node = self.graph.node("grad_op", title(step.fn), **BACKWARD, **inside)
@@ -328,6 +327,7 @@ class Drawing:
         """One line per entry of ``next_functions``, through the gradient where that is drawn, and a
         dotted one per saved value that can be reached.
         """
+        pull = self.known.get("pull")
         for i, (target, number) in enumerate(step.edges):
             if target is not None:
                 place = target.results.get(number)
@@ -338,10 +338,10 @@ class Drawing:
                     there,
                     "accumulate" if sums else "grad",
                     tail_port=step.slots[i].text if step.node.ports else None,
-                    carries=self.gave.get((step.fn, i)),
+                    carries=self.known["gradients"].get((step.fn, i)),
                     slot=f"[{i}]",
                     rule=step.slots[i].rule,
-                    pull=self.pull and functools.partial(self.pull, step.fn, i),
+                    pull=pull and functools.partial(pull, step.fn, i),
                     label=f"output {number}" if len(target.readers) > 1 else "",
                 )
         for _, result in sorted(step.results.items()):

@@ -8,7 +8,7 @@ Both give calls: a function with its inputs and outputs, forward, and with its g
 import weakref
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ..graph.format import explain_value, unwrap
@@ -76,7 +76,7 @@ def of_links(roots: list[Any], names: Names) -> Graph:
 # ---- Calls of functions, and how to find them by the links that linked nodes keep ----
 
 
-@dataclass(slots=True)
+@dataclass
 class Call:
     """One function applied once: its variables, and their arrays at that time by name."""
 
@@ -283,7 +283,7 @@ def said(slots: list[Slot]) -> Fields:
         # the gradient stands beside it, the numbers here
         numbers = f"= {slots[0].numbers()}"
         numbers = numbers if 2 < len(numbers) <= LONGEST else ""
-        formula = replace(slots[0], result=None).text
+        formula = slots[0]._replace(result=None).text
         inside["lines"] = tuple(filter(None, (formula, numbers)))
         inside["data"]["live"] = ((numbers, ""),)
     return inside

@@ -11,7 +11,7 @@ Vocabulary
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from textwrap import wrap
 from typing import Any
 
@@ -27,7 +27,7 @@ from .inside import Slot, in_list, operation, show_value
 # ---- one name space -------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@dataclass
 class Placed:
     """An operator as drawn: its node, and the node of every name it reads and writes."""
 
@@ -359,7 +359,7 @@ def slots_of(op: Any) -> list[Slot]:
         if formula is not None:
             known = in_list(inputs, place.strip("[]") or "0") | names
             slots.append(Slot(formula, known, name=port, output=name, arriving=arriving))
-    return slots if len(slots) > 1 else [replace(slot, name="") for slot in slots]
+    return slots if len(slots) > 1 else [slot._replace(name="") for slot in slots]
 
 
 def gradient_look(name: str, computed: bool) -> tuple[str, str]:

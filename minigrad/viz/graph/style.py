@@ -7,7 +7,7 @@ never the only carrier: shape, border and line style say the same again.
 """
 
 import math
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from .graph import Edge, Node, Region
 
@@ -23,8 +23,7 @@ FONT = "DejaVu Sans,Verdana,Geneva,sans-serif"  # the first two have the same wi
 ACTIVE_WIDTH = 5
 
 
-@dataclass(frozen=True, slots=True)
-class NodeStyle:
+class NodeStyle(NamedTuple):
     """How one kind of node is drawn; ``meaning`` is its line in the legend."""
 
     shape: str
@@ -39,8 +38,7 @@ class NodeStyle:
     text: str = TEXT
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeStyle:
+class EdgeStyle(NamedTuple):
     """How one kind of line is drawn; ``reversed`` lines run against the ranks of the layout."""
 
     stroke: str
@@ -52,8 +50,7 @@ class EdgeStyle:
     constraint: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class RegionStyle:
+class RegionStyle(NamedTuple):
     """How a frame around nodes is drawn."""
 
     stroke: str
@@ -126,10 +123,10 @@ def node_style(node: Node) -> NodeStyle:
     style = NODE_STYLES[node.kind]
     if node.side == "backward" and node.kind in _BACKWARD:
         twin = NODE_STYLES[_BACKWARD[node.kind]]
-        style = replace(style, stroke=twin.stroke, fill=twin.fill)
+        style = style._replace(stroke=twin.stroke, fill=twin.fill)
     if node.kind == "seed" and (node.ports or node.number is not None):
-        style = replace(style, shape="box")
-    return replace(style, width=4) if node.bold else style
+        style = style._replace(shape="box")
+    return style._replace(width=4) if node.bold else style
 
 
 def edge_style(edge: Edge, side: str) -> EdgeStyle:
@@ -140,10 +137,10 @@ def edge_style(edge: Edge, side: str) -> EdgeStyle:
     if edge.norm is not None:
         power = math.log10(max(1e-9, min(1e9, edge.norm)))  # where it is no number, it exploded
         width = min(max(style.width + power / 2, 0.4), 6)
-        style = replace(style, width=round(width, 2))
+        style = style._replace(width=round(width, 2))
     if edge.kind == "loop":
         forward = side == "forward"
-        return replace(style, stroke=BLUE if forward else VERMILLION, reversed=forward)
+        return style._replace(stroke=BLUE if forward else VERMILLION, reversed=forward)
     return style
 
 
@@ -151,4 +148,4 @@ def region_style(region: Region) -> RegionStyle:
     """The look of one region."""
     style = REGION_STYLES[region.side, region.strong]
     inner = region.parent is not None and not region.strong
-    return replace(style, fill=REGION_STYLES[region.side, True].fill) if inner else style
+    return style._replace(fill=REGION_STYLES[region.side, True].fill) if inner else style

@@ -268,30 +268,26 @@ def _frames(
 ) -> None:
     """Regions with all that stands in them; they nest only as deep as a program does."""
     for region in regions:
-        look = _region(region)
+        style = region_style(region)
+        side = "LEFT" if region.side == "forward" else "RIGHT"
+        look = {
+            "id": region.id,
+            "class": f"mg region {side_class(region)}",
+            "style": "rounded,filled",
+            "color": style.stroke,
+            "fillcolor": style.fill,
+            "penwidth": "2",
+            "margin": str(_MARGIN),
+            "label": f"<{_rows_of(region.label, side, 80, _TITLE)}>" if region.label else "",
+            "labeljust": side[0].lower(),
+            "labelloc": "t",
+        }
         with drawing.subgraph(name=f"cluster_{region.id}", graph_attr=look) as frame:
             if start:
                 _start(frame, start)
             _nodes(frame, graph, places, region.id)
             inner = [r for r in graph.regions.values() if r.parent == region.id]
             _frames(frame, graph, places, inner)
-
-
-def _region(region: Region) -> dict[str, str]:
-    style = region_style(region)
-    side = "LEFT" if region.side == "forward" else "RIGHT"
-    return {
-        "id": region.id,
-        "class": f"mg region {side_class(region)}",
-        "style": "rounded,filled",
-        "color": style.stroke,
-        "fillcolor": style.fill,
-        "penwidth": "2",
-        "margin": str(_MARGIN),
-        "label": f"<{_rows_of(region.label, side, 80, _TITLE)}>" if region.label else "",
-        "labeljust": side[0].lower(),
-        "labelloc": "t",
-    }
 
 
 # ---- What stands inside a node: HTML-like labels, and the one place where text enters DOT ----
