@@ -357,7 +357,7 @@ def closed(graph: Graph, opened: Collection[str] = ()) -> Graph:
 
 def _outwards(graph: Graph, region: str | None) -> Iterator[str]:
     """A frame, then those around it, from the inside out."""
-    while region is not None:
+    while region:
         yield region
         frame = graph.regions[region]
         region = graph.nodes[frame.holder].region if frame.holder else frame.parent

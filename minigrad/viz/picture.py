@@ -92,7 +92,7 @@ class Picture:
     def svg(self) -> str | None:
         """The drawing, or None when no layout engine made one."""
         graph, drawn = self._layout
-        return to_svg(graph, drawn) if drawn is not None else None
+        return to_svg(graph, drawn) if drawn else None
 
     @functools.cached_property
     def text(self) -> str:
@@ -139,10 +139,10 @@ class Picture:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         bundle: dict[str, Any] = {"text/plain": self.text}
-        if self.svg is not None:
+        if self.svg:
             bundle["image/svg+xml"] = self.svg
             png = self.small_png()
-            if png is not None:
+            if png:
                 bundle["image/png"] = base64.b64encode(png).decode()
             if self.interactive:
                 bundle["text/html"] = frame(self._html, self.graph.title or "picture", png)

@@ -58,7 +58,7 @@ def play(x: Any, *, prediction: bool = False, names: Values | None = None) -> "P
     steps = step_scopes(values)
     if record is None and scope is not None:  # of what a loop did, the last iteration is drawn
         last = {name: value for frames in steps.values() for name, value in frames[-1].items()}
-        x = thing, {**last, **values}
+        x = thing, last | values
     view = view_of_any(x, "auto", True, Names(names, caller_variables()), None)
     picture = Picture(view.graph, view=view)
     events = run_events(picture.graph, steps, record, view.whole)
@@ -107,8 +107,10 @@ class Player:
         live = {}
         for name in self.first:
             lines = live_lines(self.graph.nodes[name])
-            live[name] = [row for text, before in lines for row in _beside(text, before)]
-        return {name: rows for name, rows in live.items() if rows}
+            rows = [row for text, before in lines for row in _beside(text, before)]
+            if rows:
+                live[name] = rows
+        return live
 
     def _said(self, event: "Event", node: str) -> list[str]:
         """The live texts of a node from an event on."""
@@ -139,7 +141,7 @@ class Player:
         steps = [
             {
                 "kind": e.kind,
-                "nodes": list(e.nodes),
+                "nodes": e.nodes,
                 "text": e.text,
                 "formula": e.formula,
                 "iteration": e.iteration,
@@ -184,7 +186,7 @@ class Player:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         bundle: dict[str, Any] = {"text/plain": self.text()}
-        if (svg := self.picture.svg) is not None:
+        if svg := self.picture.svg:
             bundle["image/svg+xml"] = svg
             title = self.graph.title or "player"
             bundle["text/html"] = frame(self._page(), title, self.picture.small_png())
@@ -288,7 +290,7 @@ class Running:
         box: tuple[Node, dict[str, Any]] | None = None  # that is running, and what it wrote
         for done in record.steps:
             place = drawn.get((done.block, done.number))
-            if box is not None and done.kind == "op" and place is not box[0]:
+            if box and done.kind == "op" and place is not box[0]:
                 yield self.step(box[0], turns[-1], box[1])
                 box = None
             if done.kind == "enter":
@@ -301,13 +303,13 @@ class Running:
                 yield passed(done.kind, holders[done.block], label, turns[-1], sources, values)
             if done.kind == "leave":
                 turns.pop()
-            elif place is not None and place.kind == "folded":
+            elif place and place.kind == "folded":
                 box = (place, (box[1] if box else {}) | done.values)
-            elif place is not None and place.data["place"] == (done.block, done.number):
+            elif place and place.data["place"] == (done.block, done.number):
                 if place.side == "backward" and place.region not in self.holders:
                     yield from self.given()
                 yield self.step(place, turns[-1], done.values)
-        if box is not None:
+        if box:
             yield self.step(box[0], None, box[1])
 
     # -- what the graph and the step scopes tell
@@ -340,7 +342,7 @@ class Running:
         """One sentence for the text log and the screen reader."""
         if "called" in node.data:
             return f"Add up at {node.name}: {node.lines[0]}"
-        takes = list(dict.fromkeys(n.name for n in self.links.before[node.id] if n.name))
+        takes = dict.fromkeys(n.name for n in self.links.before[node.id] if n.name)
         gives = [f"{n.name} = {texts[n.id]}" if texts.get(n.id) else n.name for n in outs if n.name]
         if not outs:
             gives = [text for text, _ in live_lines(node)]

@@ -220,11 +220,10 @@ _MINUS, _PRODUCTS = 1.5, (ast.Mult, ast.Div, ast.MatMult)
 #: those that hold what is right of them more tightly
 _TIGHT = (ast.Sub, ast.Div, ast.MatMult)
 OPERATORS = {name: sign for sign, (_, _, name, _) in _SIGNS.items()}
-_FUNCTIONS = frozenset({"exp", "log", "sin", "cos", "tan", "tanh", "sqrt", "abs", "square"})
+_NUMPYS = "exp log sin cos tan tanh sqrt abs square"  # functions that are computed
+_FUNCTIONS = _NUMPYS.split()
 #: and all that a formula with numbers put in may call
-_SCHOOL = _FUNCTIONS.union(
-    ["sum", "mean", "sigmoid", "sign", "floor", "cosh", "sinh", "softmax", "where", "maximum"],
-)
+_SCHOOL = f"{_NUMPYS} sum mean sigmoid sign floor cosh sinh softmax where maximum".split()
 #: calls that school writes by signs: how, how tightly each argument must hold, and how all of it does
 _CALLS = {
     "abs": ("|{}|", [0], 4),

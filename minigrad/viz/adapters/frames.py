@@ -1,7 +1,6 @@
 """Modules: nodes put into nested frames by the paths of their modules, and a module before it is called."""
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 from ..graph.format import explain_value, format_value
@@ -9,7 +8,7 @@ from ..graph.graph import Graph, Links, Node
 from .inside import arrays
 
 Path = tuple[str, ...]
-Homes = Mapping[str, Path]  # node → its module
+Homes = dict[str, Path]  # node → its module
 Titles = dict[Path, str]
 
 
@@ -74,7 +73,7 @@ def _paths(ops: list[Node], links: Links, homes: Homes, titles: Titles) -> dict[
         data = [n for n in links.before[op.id] if n.kind == "data"]
         values = [n for n in links.after[op.id] if n.kind == "value"]
         paths |= {n.id: paths[op.id] for n in (*data, *values)}
-    return {**paths, **homes}
+    return paths | homes
 
 
 # ---- A module as a picture: its parameters, in a frame for every layer, with what their gradients are ----

@@ -54,7 +54,7 @@ class Slot(NamedTuple):
     @property
     def rule(self) -> str:
         """``g·d``, in the names of the user."""
-        return "" if self.formula is None else written(self.formula, self.names)
+        return written(self.formula, self.names) if self.formula else ""
 
     @property
     def text(self) -> str:
@@ -68,7 +68,7 @@ class Slot(NamedTuple):
 
     def numbers(self) -> str:
         """The formula with numbers put in: ``1·4``; empty where one is not known."""
-        return "" if self.formula is None else put_in(self.formula, self.values)
+        return put_in(self.formula, self.values) if self.formula else ""
 
     def worked(self, now: Values | None = None) -> str:
         """``[0] g·d = 1·4 = 4``, with the values that the names have ``now`` in a run of a program."""

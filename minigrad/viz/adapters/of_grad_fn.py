@@ -132,14 +132,14 @@ class Drawing:
             for slot, (fn, number) in enumerate(step.fn.next_functions):
                 target = self.steps.get(fn)
                 step.edges.append((target, number))
-                if target is not None:
+                if target:
                     target.readers[number].append((step.fn, slot))
         for step, number in self.roots:
             step.readers.setdefault(number, [])
         saved = [v for step in self.steps.values() for v in (step.keeps or {}).values()]
         for thing in [*things, *saved, *self.names.variables.values()]:
             maker, number = self._maker(thing)
-            if maker is not None:
+            if maker:
                 maker.tensors.setdefault(number, thing)
                 maker.readers.setdefault(number, [])
 
@@ -193,7 +193,7 @@ class Drawing:
         for slot in primitive.inputs if primitive is not None else ():
             if slot not in (*primitive.differentiable, primitive.list_input):
                 inputs[slot] = self._constant(step, slot, optional=True)  # it has no gradient
-        step.inputs = {slot: place for slot, place in inputs.items() if place is not None}
+        step.inputs = {slot: place for slot, place in inputs.items() if place}
         name = forward_name(step.fn)
         step.op = self.graph.node("op", name, region="r0", lines=first_line(step.fn))
         for place in step.inputs.values():
@@ -275,7 +275,7 @@ class Drawing:
         """
         for number in sorted(step.readers):
             place, kept = self.result(step, number), torch_facts.kept_grad(step.tensors.get(number))
-            if place.gradient is not None or (kept is None and not self.every_gradient):
+            if place.gradient or (kept is None and not self.every_gradient):
                 continue
             parts = self._parts(step, number)
             if getattr(getattr(step.fn, "hooks", None), "change", False):
@@ -308,14 +308,14 @@ class Drawing:
         names = {}
         if hasattr(step.fn, "primitive") or torch_facts.is_node(step.fn):
             tensors = {**step.inputs, "out": step.results.get(0)}
-            names = {n: place.node.name for n, place in tensors.items() if place is not None}
+            names = {n: place.node.name for n, place in tensors.items() if place}
         names |= {n: format_number(number) for n, number in step.numbers.items()}
         values = {**step.numbers, **step.saved}
         arrived = total(self._parts(step, 0))
         values |= {} if arrived is None else {"g": arrived}
         several = len(step.edges) > 1
         for i, expression in enumerate(step.formulas):
-            if step.edges[i][0] is not None:
+            if step.edges[i][0]:
                 known = in_list(names, str(i)) | names
                 mark, came = f"[{i}] " if several else "", self.known["gradients"].get((step.fn, i))
                 step.slots[i] = Slot(expression, known, values, came, mark)
@@ -329,7 +329,7 @@ class Drawing:
         """
         pull = self.known.get("pull")
         for i, (target, number) in enumerate(step.edges):
-            if target is not None:
+            if target:
                 place = target.results.get(number)
                 there = (place and place.arrives) or target.node
                 sums = there.kind == "accumulate" and not target.accumulates
@@ -345,7 +345,7 @@ class Drawing:
                     label=f"output {number}" if len(target.readers) > 1 else "",
                 )
         for _, result in sorted(step.results.items()):
-            if result.gradient is not None:
+            if result.gradient:
                 self.graph.edge(result.gradient, step.node, "grad", carries=result.grad)
         kept = []
         for name, tensor in (step.keeps or {}).items():  # by identity, else by the name of its slot

@@ -89,7 +89,7 @@ class NetSheet(Sheet):
     def net_frame(self, op: Any, side: str, parent: str | None) -> str:
         """The frame of a net, inside its holder's."""
         label = f"{'NetOp' if hasattr(op, 'ops') else 'operator'} {called(op)}"
-        if self.owner is not None and parent is None:
+        if self.owner and not parent:
             words = "step net, once per step"
             words = "step net backwards, last step first" if self.backward else words
             label = f"{self.owner.op.type} #{self.owner.node.number}: {words}"
@@ -103,7 +103,7 @@ class NetSheet(Sheet):
     def value(self, name: str, written: bool) -> tuple[str, str]:
         if is_scopes(name):
             return "scopes", ""
-        if self.owner is not None:
+        if self.owner:
             return ("data", "shared") if self.shared(name) else ("value", "")
         if written:
             return ("value", "") if name in self.reads else ("output", "")
@@ -128,11 +128,11 @@ class NetSheet(Sheet):
                 node.region = next(reversed(self.graph.around(node.region)), None)
 
     def shared(self, name: str) -> bool:
-        return self.owner is not None and name in flat(self.owner.op.inputs)
+        return bool(self.owner and name in flat(self.owner.op.inputs))
 
     def handed_over(self) -> list[tuple[str, str]]:
         """The states that an operator carries from step to step: its ``memories``, (start, end) each."""
-        pairs = getattr(self.owner.op, "memories", ()) if self.owner is not None else ()
+        pairs = getattr(self.owner.op, "memories", ()) if self.owner else ()
         return [(s + GRAD, e + GRAD) if self.backward else (e, s) for s, e in pairs]
 
 

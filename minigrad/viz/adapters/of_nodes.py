@@ -234,7 +234,7 @@ class Drawing:
     def gradient(self, variable: Any, parts: list[Any], gy: Any = None) -> None:
         """The gradient of a variable, after the place where its parts meet; the seed has no parts."""
         place, grad = self.value(variable), getattr(variable, "grad", None)
-        if place.gradient is not None:
+        if place.gradient:
             return
         kind = "leaf_gradient" if place.node.kind in ("leaf", "data") else "gradient"
         if not parts:
@@ -247,15 +247,15 @@ class Drawing:
         gave = [slot.result for slot in back.slots if slot.result is not None]
         inside = said(back.slots)
         inside["tooltip"] = "\n".join(f"gradient out: {explain_value(gx)}" for gx in gave)
-        if twin is not None and twin.twin is not None:
+        if twin and twin.twin:
             inside["lines"] += ("called again",)
         name = f"{type(call.function).__name__}.backward"
         op = self.graph.node("grad_op", name, **BACKWARD, **inside)
-        if twin is not None:
+        if twin:
             op.twin, twin.twin = twin.id, twin.twin or op.id
         for variable, gy in zip(call.outputs, back.gys, strict=False):
             source = self.value(variable).gradient
-            if source is not None:
+            if source:
                 self.graph.edge(source, op, "grad", carries=unwrap(gy))
         for k, (variable, slot) in enumerate(zip(call.inputs, back.slots, strict=False)):
             there = self.value(variable).arrives or op
@@ -278,8 +278,8 @@ class Drawing:
 
 def said(slots: list[Slot]) -> Fields:
     """The fields of a call of backward."""
-    inside = operation(s for s in slots if s.formula is not None or s.result is not None)
-    if len(slots) == 1 and slots[0].formula is not None:
+    inside = operation(s for s in slots if s.formula or s.result is not None)
+    if len(slots) == 1 and slots[0].formula:
         # the gradient stands beside it, the numbers here
         numbers = f"= {slots[0].numbers()}"
         numbers = numbers if 2 < len(numbers) <= LONGEST else ""

@@ -80,7 +80,7 @@ class Sheet:
 
     def frame(self, label: str, side: str, parent: str | None = None) -> str:
         """The frame of one of its sides, or one inside that."""
-        holder = None if self.owner is None or parent else self.owner.node.id
+        holder = self.owner.node.id if self.owner and not parent else None
         inner = {"parent": parent, "holder": holder, "strong": bool(holder)}
         return self.graph.region(label, side=side, **inner).id
 
@@ -103,7 +103,7 @@ class Sheet:
     def join(self) -> None:
         """The line from the operator to what it holds, and the values that go round in it."""
         placed, versions = self.placed, self.versions
-        if self.owner is not None and placed:
+        if self.owner and placed:
             first = [*placed[0].ins.values(), placed[0].node][0]
             self.graph.edge(self.owner.node, first, "sub_block")
         for end, start in self.handed_over() if self.loop else ():
@@ -232,15 +232,15 @@ def mirrored(graph: Graph, sheets: list[Sheet], dropped: Iterable[tuple[Any, Nod
     forward = {id(p.op): p for p in every if p.node.side == "forward"}
     for op, node in dropped:
         twin = forward.get(id(op))
-        if twin is not None and twin.node.twin is None:
+        if twin and not twin.node.twin:
             graph.link(twin.node, node)
     twins(graph, forward, [p for p in every if p.node.kind == "grad_op"])
-    held = {(s.owner.node.id, s.attr): s for s in sheets if s.owner is not None}
+    held = {(s.owner.node.id, s.attr): s for s in sheets if s.owner}
     for sheet in sheets:
         partner: Sheet | None = sheet
-        if sheet.owner is not None and sheet.backward:
+        if sheet.owner and sheet.backward:
             partner = held.get((sheet.owner.node.twin or "", sheet.attr))
-        if partner is not None:
+        if partner:
             link_rest(graph, partner, sheet)
             if sheet.loop and sheet.backward:
                 add_over_steps(graph, partner, sheet)
@@ -260,7 +260,7 @@ def twins(graph: Graph, forward: Mapping[int, Placed], grad_ops: list[Placed]) -
     pairs = []
     for g in grad_ops:
         f = forward.get(id(getattr(g.op, "forward_op", None))) or by_names(g, writers)
-        if f is not None:
+        if f:
             pairs.append((g, f))
             g.node.twin = f.node.id
             f.node.twin = f.node.twin or g.node.id  # one operator may have several grad ops
@@ -275,7 +275,7 @@ def twins(graph: Graph, forward: Mapping[int, Placed], grad_ops: list[Placed]) -
     for g, f in pairs:  # a dotted line for each value that is read; the drawing keeps the near ones
         for name in g.node.reads:
             value = f.ins.get(name) or f.outs.get(name)
-            if value is not None:
+            if value:
                 graph.edge(value, g.node, "saved")
 
 
@@ -356,7 +356,7 @@ def slots_of(op: Any) -> list[Slot]:
     for port, name in outputs:
         slot, _, place = port.partition("_grad")
         formula = rule_formula(primitive, slot)
-        if formula is not None:
+        if formula:
             known = in_list(inputs, place.strip("[]") or "0") | names
             slots.append(Slot(formula, known, name=port, output=name, arriving=arriving))
     return slots if len(slots) > 1 else [slot._replace(name="") for slot in slots]

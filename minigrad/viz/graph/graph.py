@@ -123,7 +123,7 @@ class Graph:
     def around(self, region: str | None) -> list[str]:
         """A region, then those around it, from the inside out."""
         found: list[str] = []
-        while region is not None:
+        while region:
             found.append(region)
             region = self.regions[region].parent
         return found

@@ -147,5 +147,5 @@ def edge_style(edge: Edge, side: str) -> EdgeStyle:
 def region_style(region: Region) -> RegionStyle:
     """The look of one region."""
     style = REGION_STYLES[region.side, region.strong]
-    inner = region.parent is not None and not region.strong
+    inner = region.parent and not region.strong
     return style._replace(fill=REGION_STYLES[region.side, True].fill) if inner else style

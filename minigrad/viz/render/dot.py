@@ -114,7 +114,7 @@ def estimated_width(graph: Graph) -> float:
         rooms[place[edge.tail]].update(dict.fromkeys(range(low + 1, high), _APART))
     for region in reversed(graph.regions.values()):
         room = rooms.pop(region.id, Counter())
-        if room and region.parent is not None:
+        if room and region.parent:
             ranks = range(min(room), max(room) + 1)
             room = Counter(dict.fromkeys(ranks, max(room.values()) + 2 * _MARGIN))
         rooms[region.parent or region.side].update(room)

@@ -20,12 +20,12 @@ from .words import describe, describe_edge, describe_node
 SVG = "http://www.w3.org/2000/svg"
 _SPACE = f"{{{SVG}}}"  # stands before the name of every element
 TAGS = {_SPACE + name for name in ("svg", "g", "polygon", "polyline", "path", "ellipse", "text")}
-ATTRIBUTES = frozenset([
-    "id", "class", "transform", "fill", "stroke", "stroke-width", "stroke-dasharray",
-    "points", "d", "cx", "cy", "rx", "ry", "x", "y", "text-anchor", "font-family",
-    "font-size", "font-weight", "font-style", "text-decoration", "width", "height", "viewBox",
-    "fill-opacity", "stroke-opacity",
-])  # fmt: skip
+_ATTRIBUTES = """
+    id class transform fill stroke stroke-width stroke-dasharray points d cx cy rx ry x y text-anchor
+    font-family font-size font-weight font-style text-decoration width height viewBox fill-opacity
+    stroke-opacity
+"""
+ATTRIBUTES = frozenset(_ATTRIBUTES.split())
 _PAGE, _SMALLEST_SCALE = 637.0, 0.94  # points; below this scale words have less than 12 pixels
 WIDEST = _PAGE / _SMALLEST_SCALE  # points that are as wide as a page when they are made smaller
 _SMALL, _TIGHTER = 10.5, 0.96  # browsers set small letters wider than the layout measures them
@@ -38,7 +38,11 @@ def to_svg(graph: Graph, drawn: bytes) -> str:
     """
     prefix = "mg" + hashlib.sha256(drawn).hexdigest()[:10]
     root = _cleaned(drawn)
-    _fit(root)
+    # a wide picture is made smaller, as long as it can be read; a notebook scrolls what is wider
+    sizes = {side: float(root.get(side, "0").removesuffix("pt")) for side in ("width", "height")}
+    if sizes["width"] > _PAGE:
+        scale = max(_SMALLEST_SCALE, _PAGE / sizes["width"])
+        root.attrib |= {side: f"{size * scale:.0f}pt" for side, size in sizes.items()}
     clear_titles(root)
     _name_parts(graph, root, prefix)
     _introduce(graph, root, prefix)
@@ -62,20 +66,12 @@ def _cleaned(drawn: bytes) -> ET.Element:
     return root
 
 
-def _fit(root: ET.Element) -> None:
-    """Make a wide picture smaller, as long as it can be read; a notebook scrolls what is wider."""
-    sizes = {side: float(root.get(side, "0").removesuffix("pt")) for side in ("width", "height")}
-    if sizes["width"] > _PAGE:
-        scale = max(_SMALLEST_SCALE, _PAGE / sizes["width"])
-        root.attrib |= {side: f"{size * scale:.0f}pt" for side, size in sizes.items()}
-
-
 def _name_parts(graph: Graph, root: ET.Element, prefix: str) -> None:
     """Give every node, line and frame its id, its classes and its words."""
     lines = {(e.tail, e.head, e.kind): e for e in graph.edges}
     for part in list(root.iter(_SPACE + "g")):
         classes = part.get("class", "").split()
-        name, words = part.attrib.pop("id", ""), None
+        name, words = part.attrib.pop("id", ""), ""
         if name in graph.nodes or name in graph.regions:
             part.set("id", f"{prefix}-{name}")
         if name in graph.nodes:
@@ -90,7 +86,7 @@ def _name_parts(graph: Graph, root: ET.Element, prefix: str) -> None:
         elif len(classes) >= 5:  # of a line, and its ends
             line = lines.get((classes[-2], classes[-1], classes[2]))
             words = describe_edge(graph, line) if line else "twins: an operator and its backward"
-        if words is not None:
+        if words:
             part.insert(0, _element("title", words))
 
 

@@ -142,7 +142,7 @@ def to_text(graph: Graph, advice: str = "") -> str:
         lines += [side] if groups else []
         for name, members in groups.items():
             margin = "  "
-            if name is not None and len(graph.regions) > 2:
+            if name and len(graph.regions) > 2:
                 margin *= len(graph.around(name))
                 lines.append(f"{margin}[{visible(graph.regions[name].label)}]")
                 margin += "  "
