@@ -201,10 +201,9 @@ def contracted(graph: Graph, segments: list[Segment], openings: Iterable[Opening
     names: dict[Segment | None, str] = {s: f"f{i}" for i, s in enumerate(parts)}
     boxes = [_folded_box(names, s, inside.get(names[s], [])) for s in parts]
     small = drawn_with(graph, boxes, place)
+    first = "; ".join([s.name for s in parts[:3]] + ["…"] * (len(parts) > 3))
     small.notes.append(
-        f"{len(place)} of {len(graph.nodes)} nodes are folded into {len(parts)}: "
-        + "; ".join(s.name for s in parts[:3])
-        + ("; …" if len(parts) > 3 else "")
+        f"{len(place)} of {len(graph.nodes)} nodes are folded into {len(parts)}: {first}"
     )
     return small
 

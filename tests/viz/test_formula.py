@@ -11,7 +11,9 @@ from minigrad.viz.adapters.formula import (
     formula_lines,
     forward_formulas,
     names_in,
+    parsed,
     put_in,
+    written,
 )
 from tests.viz import linked_nodes as ln
 
@@ -117,6 +119,23 @@ def test_straight_code_becomes_a_formula(function, forward, backward):
 @pytest.mark.parametrize("function", [Branching(), Unknown(), object(), ln.Halves()])
 def test_code_that_is_not_a_plain_formula_gives_none(function):
     assert backward_formulas(function) == ()
+
+
+@pytest.mark.parametrize(
+    ("code", "formula"),
+    [
+        ("x - (y - g)", "x − (y − g)"),
+        ("x * (y / g)", "x·y / g"),
+        ("g * (x % y)", "g·(x % y)"),
+        ("g * x % y", "g·x % y"),
+        ("x % (y % g)", "x % (y % g)"),
+        ("-(x % y)", "−(x % y)"),
+        ("x // (y * g)", "x // (y·g)"),
+        ("x // y * g", "(x // y)·g"),
+    ],
+)
+def test_brackets_stand_where_a_remainder_would_be_taken_of_something_else(code, formula):
+    assert written(parsed(code)) == formula
 
 
 def test_numbers_are_put_in_only_when_all_are_known_and_few():

@@ -206,19 +206,19 @@ _COMPARED: dict[type, str] = {
     ast.NotEq: "≠",
 }
 #: how a sign is written, how tightly it holds, what it is called as an operation, what computes it
-_SIGNS: dict[type, tuple[str, int, str, Any]] = {
+_SIGNS: dict[type, tuple[str, float, str, Any]] = {
     ast.Add: (" + ", 1, "add", np.add),
     ast.Sub: (" − ", 1, "sub", np.subtract),
     ast.Mult: ("·", 2, "mul", np.multiply),
     ast.Div: (" / ", 2, "div", np.divide),
     ast.MatMult: (" @ ", 2, "matmul", np.matmul),
-    ast.Mod: (" % ", 2, "mod", np.mod),
-    ast.FloorDiv: (" // ", 2, "floor_divide", np.floor_divide),
+    ast.Mod: (" % ", 1.9, "mod", np.mod),
+    ast.FloorDiv: (" // ", 1.9, "floor_divide", np.floor_divide),
     ast.Pow: ("^", 3, "pow", np.power),
 }
 _MINUS, _PRODUCTS = 1.5, (ast.Mult, ast.Div, ast.MatMult)
-#: those that hold what is right of them more tightly
-_TIGHT = (ast.Sub, ast.Div, ast.MatMult)
+#: those that may be written without brackets around the same sign on their right
+_LOOSE = (ast.Add, ast.Mult)
 OPERATORS = {name: sign for sign, (_, _, name, _) in _SIGNS.items()}
 _NUMPYS = "exp log sin cos tan tanh sqrt abs square"  # functions that are computed
 _FUNCTIONS = _NUMPYS.split()
@@ -289,7 +289,7 @@ def written(node: ast.expr, values: Mapping[str, str] | None = None) -> str:
 
 def _write(node: ast.expr, values: Mapping[str, str]) -> tuple[str, float]:
     """The text of an expression and how tightly it holds together (0 comparison, 1 sum,
-    1.5 what begins with a minus, 2 product, 3 power, 4 word).
+    1.5 what begins with a minus, 1.9 remainder, 2 product, 3 power, 4 word).
     """
 
     def write(part: ast.expr, level: int = 0) -> str:
@@ -325,7 +325,7 @@ def _write(node: ast.expr, values: Mapping[str, str]) -> tuple[str, float]:
             return f"{write(left, 1)} {_COMPARED[type(sign)]} {write(right, 1)}", 0
         case ast.BinOp(left, sign, right) if type(sign) in _SIGNS:
             word, level, _, _ = _SIGNS[type(sign)]
-            second = write(right, level + isinstance(sign, _TIGHT))
+            second = write(right, level + (not isinstance(sign, _LOOSE)))
             second = f"({second})" if second[0] in "−-" else second
             first, tight = _write(left, values)
             if tight == _MINUS and isinstance(sign, _PRODUCTS):  # it holds for the product

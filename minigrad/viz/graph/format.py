@@ -208,7 +208,7 @@ def numeric(value: Any) -> Array | None:
 def _elements(array: Array) -> str:
     if array.ndim == 0:
         return format_number(array[()])
-    return "[" + ", ".join(_elements(part) for part in array) + "]"
+    return f"[{', '.join(map(_elements, array))}]"
 
 
 def _statistics(array: Array) -> str:

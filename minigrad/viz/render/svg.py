@@ -19,7 +19,7 @@ from .words import describe, describe_edge, describe_node
 
 SVG = "http://www.w3.org/2000/svg"
 _SPACE = f"{{{SVG}}}"  # stands before the name of every element
-TAGS = {_SPACE + name for name in ("svg", "g", "polygon", "polyline", "path", "ellipse", "text")}
+TAGS = {f"{_SPACE}{tag}" for tag in ("svg", "g", "polygon", "polyline", "path", "ellipse", "text")}
 _ATTRIBUTES = """
     id class transform fill stroke stroke-width stroke-dasharray points d cx cy rx ry x y text-anchor
     font-family font-size font-weight font-style text-decoration width height viewBox fill-opacity
@@ -69,7 +69,7 @@ def _cleaned(drawn: bytes) -> ET.Element:
 def _name_parts(graph: Graph, root: ET.Element, prefix: str) -> None:
     """Give every node, line and frame its id, its classes and its words."""
     lines = {(e.tail, e.head, e.kind): e for e in graph.edges}
-    for part in list(root.iter(_SPACE + "g")):
+    for part in list(root.iter(f"{_SPACE}g")):
         classes = part.get("class", "").split()
         name, words = part.attrib.pop("id", ""), ""
         if name in graph.nodes or name in graph.regions:
@@ -91,7 +91,7 @@ def _name_parts(graph: Graph, root: ET.Element, prefix: str) -> None:
 
 
 def _element(tag: str, text: str, **attributes: str) -> ET.Element:
-    element = ET.Element(_SPACE + tag, attributes)
+    element = ET.Element(f"{_SPACE}{tag}", attributes)
     element.text = text
     return element
 
@@ -136,12 +136,12 @@ def style_sheet(graph: Graph, prefix: str, width: float) -> str:
 
 def clear_titles(root: ET.Element) -> None:
     """Put the titles of frames before the lines, with a rim in the colour of their frame."""
-    sheet = root.find(_SPACE + "g")
-    for frame in list(root.iter(_SPACE + "g")):
-        shape = frame.find(_SPACE + "path")
+    sheet = root.find(f"{_SPACE}g")
+    for frame in list(root.iter(f"{_SPACE}g")):
+        shape = frame.find(f"{_SPACE}path")
         if sheet is None or shape is None or "cluster" not in frame.get("class", "").split():
             continue
-        for row in frame.findall(_SPACE + "text"):
+        for row in frame.findall(f"{_SPACE}text"):
             frame.remove(row)
             row.attrib |= {"stroke": shape.get("fill", "none"), "stroke-width": "6"}
             row.attrib |= {"stroke-linejoin": "round", "paint-order": "stroke"}
