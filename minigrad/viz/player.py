@@ -184,7 +184,7 @@ class Player:
     def __repr__(self) -> str:
         return self.text()
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         bundle: dict[str, Any] = {"text/plain": self.text()}
         if svg := self.picture.svg:
             bundle["image/svg+xml"] = svg

@@ -292,7 +292,7 @@ def _write(node: ast.expr, values: Mapping[str, str]) -> tuple[str, float]:
     1.5 what begins with a minus, 1.9 remainder, 2 product, 3 power, 4 word).
     """
 
-    def write(part: ast.expr, level: int = 0) -> str:
+    def write(part: ast.expr, level: float = 0) -> str:
         text, tight = _write(part, values)
         return text if tight >= level else f"({text})"
 

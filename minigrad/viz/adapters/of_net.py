@@ -71,11 +71,18 @@ class NetSheet(Sheet):
         """Frames for nets, boxes for operators, in the order in which they run."""
         for side, net in zip(("forward", "backward"), self.nets, strict=True):
             number = 0
-            stack: list[tuple[Any, str | None]] = [] if net is None else [(net, None)]
+            stack = [] if net is None else [(net, "")]
             while stack:
                 at, parent = stack.pop()
                 inner = getattr(at, "ops", ())
-                region = parent if parent and not inner else self.net_frame(at, side, parent)
+                region = parent
+                if inner or not parent:  # the frame of a net, inside its holder's
+                    label = f"{'NetOp' if hasattr(at, 'ops') else 'operator'} {called(at)}"
+                    if self.owner and not parent:
+                        words = "step net, once per step"
+                        words = "step net backwards, last step first" if self.backward else words
+                        label = f"{self.owner.op.type} #{self.owner.node.number}: {words}"
+                    region = self.frame(label, side, parent or None)
                 stack.extend((op, region) for op in reversed(inner))
                 if not hasattr(at, "ops"):
                     self.add(at, number, region, side)
@@ -86,21 +93,17 @@ class NetSheet(Sheet):
                     node = dropped_op(self.graph, called(at), reason, side, region)
                     self.dropped.append((of, node))
 
-    def net_frame(self, op: Any, side: str, parent: str | None) -> str:
-        """The frame of a net, inside its holder's."""
-        label = f"{'NetOp' if hasattr(op, 'ops') else 'operator'} {called(op)}"
-        if self.owner and not parent:
-            words = "step net, once per step"
-            words = "step net backwards, last step first" if self.backward else words
-            label = f"{self.owner.op.type} #{self.owner.node.number}: {words}"
-        return self.frame(label, side, parent)
-
     def look(self, name: str, written: bool) -> Look:
-        kind, word = (self.gradient if is_gradient(name) else self.value)(name, written)
+        kind, word = self.kind(name, written)
         shown = self.values and name != EMPTY
         return kind, (self.values.get(name),) if shown else (), word, name
 
-    def value(self, name: str, written: bool) -> tuple[str, str]:
+    def kind(self, name: str, written: bool) -> tuple[str, str]:
+        """The kind of node that a name is, and a word about it."""
+        if is_gradient(name):
+            kind, word = gradient_look(name, self.loop or base(name) in self.written)
+            given = kind in ("gradient", "leaf_gradient") and not self.loop and not written
+            return ("seed", "given") if given else (kind, word)
         if is_scopes(name):
             return "scopes", ""
         if self.owner:
@@ -108,11 +111,6 @@ class NetSheet(Sheet):
         if written:
             return ("value", "") if name in self.reads else ("output", "")
         return ("leaf" if name in self.wanted or None in self.nets else "data"), ""
-
-    def gradient(self, name: str, written: bool) -> tuple[str, str]:
-        kind, word = gradient_look(name, self.loop or base(name) in self.written)
-        given = kind in ("gradient", "leaf_gradient") and not self.loop and not written
-        return ("seed", "given") if given else (kind, word)
 
     def inside(self, placed: Placed) -> Iterator[Sheet]:
         net = getattr(placed.op, "stepnet", None)
