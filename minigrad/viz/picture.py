@@ -57,9 +57,9 @@ class Picture:
     def _dot(self, **look: str) -> str:
         return to_dot(self.graph, legend=self.legend, **look)
 
-    def _drawn(self, graph: Graph) -> tuple[bytes | None, float]:
-        """What Graphviz draws of it, None if it cannot, and how wide that is, in points."""
-        drawn = layout.layout(to_dot(graph, legend=self.legend))
+    def _drawn(self) -> tuple[bytes | None, float]:
+        """What Graphviz draws of the view, None if it cannot, and how wide that is, in points."""
+        drawn = layout.layout(to_dot(self.view.graph, legend=self.legend))
         size = re.search(rb'<svg width="([\d.]+)pt"', drawn or b"")
         return drawn, float(size[1]) if size else math.inf
 
@@ -71,7 +71,7 @@ class Picture:
         tried: list[tuple[float, int, bytes | None]] = []
         while True:
             graph, expected = self.view.graph, self._expected_width()
-            drawn, width = (None, math.inf) if expected >= _NO_HOPE else self._drawn(graph)
+            drawn, width = (None, math.inf) if expected >= _NO_HOPE else self._drawn()
             if expected < _NO_DOUBT or width <= WIDEST or not layout.available():
                 return graph, drawn
             tried.append((width, self.view.most, drawn))
@@ -79,7 +79,7 @@ class Picture:
                 break
         _, most, drawn = min(tried, key=lambda each: each[:2])
         self.view.fold(most)
-        return self.view.graph, drawn or self._drawn(self.view.graph)[0]
+        return self.view.graph, drawn or self._drawn()[0]
 
     @property
     def graphviz(self) -> Any:

@@ -250,9 +250,8 @@ class Running:
     def __init__(self, graph: Graph, scopes: Turns) -> None:
         self.graph, self.links, self.scopes = graph, Links(graph), scopes
         self.now: dict[str, Any] = {}  # the values of names at this moment of a run
-        self.holders = {  # the operator that holds it, by the region of a sub-block
-            graph.nodes[e.head].region: e.tail for e in graph.edges if e.kind == "sub_block"
-        }
+        #: the operator that holds it, by the region of a sub-block
+        self.holders = {r.id: r.holder for r in graph.regions.values() if r.holder}
         before = self.links.before
         ops = {op.id: op for op in ordered_ops(graph) if op.kind != "pruned"}
 
@@ -367,7 +366,7 @@ class Running:
         turns += [(len(frames) - 1, r) for r in regions if self.tests(r)]  # what ends a loop
         for t, region in turns:
             inside = self.ops.get(region, [])
-            label, at = self.graph.regions[str(region)].label, t if self.scopes else iteration
+            label, at = self.graph.regions[region].label, t if self.scopes else iteration
             written = {out.name for op in inside for out in self.links.after[op.id]}
             sources = self.sources(inside)
             values = scoped([n for n in sources if n.name in written], frames[t - 1])
@@ -376,9 +375,9 @@ class Running:
             yield from self.run(region, at, frames[t])
             yield passed("leave", node, label, at)
 
-    def tests(self, region: str | None) -> bool:
+    def tests(self, region: str) -> bool:
         """Is it the block of a condition?"""
-        return self.graph.regions[str(region)].label.endswith(": condition")
+        return self.graph.regions[region].label.endswith(": condition")
 
     def sources(self, inside: list[Node]) -> list[Node]:
         """What a turn finds when it starts."""

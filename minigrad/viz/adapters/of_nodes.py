@@ -184,7 +184,17 @@ class Drawing:
             self.forward(call)
         if backs:
             self.graph.region("backward: gradients", side="backward")
-            self.all_gradients(backs)
+            gave = [
+                part for back in backs for part in zip(back.call.inputs, back.slots, strict=False)
+            ]
+            arriving: dict[int, list[Any]] = defaultdict(list)
+            for variable, slot in gave:
+                arriving[id(variable)].append(slot.result)
+            for back in backs:  # the gradients that go in, then those that only come out
+                for variable, gy in zip(back.call.outputs, back.gys, strict=False):
+                    self.gradient(variable, arriving[id(variable)], gy)
+            for variable, _ in gave:
+                self.gradient(variable, arriving[id(variable)])
             for back in backs:
                 self.backward(back)
             follow(self.graph)
@@ -218,18 +228,6 @@ class Drawing:
             self.graph.edge(op, node, "weak" if call.weak else "flow")
 
     # -- backward
-
-    def all_gradients(self, backs: list[Back]) -> None:
-        """The gradients that go into the calls of backward, then those that only come out."""
-        arriving: dict[int, list[Any]] = defaultdict(list)
-        gave = [part for back in backs for part in zip(back.call.inputs, back.slots, strict=False)]
-        for variable, slot in gave:
-            arriving[id(variable)].append(slot.result)
-        for back in backs:
-            for variable, gy in zip(back.call.outputs, back.gys, strict=False):
-                self.gradient(variable, arriving[id(variable)], gy)
-        for variable, _ in gave:
-            self.gradient(variable, arriving[id(variable)])
 
     def gradient(self, variable: Any, parts: list[Any], gy: Any = None) -> None:
         """The gradient of a variable, after the place where its parts meet; the seed has no parts."""

@@ -110,7 +110,7 @@ def _rows(graph: Graph) -> list[list[Node]]:
     members = grouped(graph, lambda n: outermost[n.id])
     rows: dict[str | None, list[Node]] = {}  # by frame: frames beside each other share a list
     for frame, nodes in members.items():
-        twins = (outermost[n.twin] for n in nodes if n.twin in graph.nodes)
+        twins = (outermost[n.twin] for n in nodes if n.twin)
         rows[frame] = next((rows[f] for f in twins if f in rows), [])
         rows[frame] += nodes
     return list({id(row): row for row in rows.values()}.values())

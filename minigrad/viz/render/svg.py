@@ -45,7 +45,16 @@ def to_svg(graph: Graph, drawn: bytes) -> str:
         root.attrib |= {side: f"{size * scale:.0f}pt" for side, size in sizes.items()}
     clear_titles(root)
     _name_parts(graph, root, prefix)
-    _introduce(graph, root, prefix)
+    title, desc, words = f"{prefix}-title", f"{prefix}-desc", describe(graph)
+    root.attrib |= {"id": prefix, "class": "mg-picture", "role": "img"}
+    root.attrib |= {"aria-labelledby": title, "aria-describedby": desc}
+    # pixels: a picture that is narrower has words that are too small
+    width = _SMALLEST_SCALE * 4 / 3 * float(root.get("viewBox", "0 0 0 0").split()[2])
+    root[:0] = [
+        _element("title", words.split("\n", 1)[0], id=title),
+        _element("desc", words, id=desc),
+        _element("style", style_sheet(graph, prefix, width)),
+    ]
     ET.register_namespace("", SVG)
     return ET.tostring(root, encoding="unicode")
 
@@ -94,19 +103,6 @@ def _element(tag: str, text: str, **attributes: str) -> ET.Element:
     element = ET.Element(f"{_SPACE}{tag}", attributes)
     element.text = text
     return element
-
-
-def _introduce(graph: Graph, root: ET.Element, prefix: str) -> None:
-    title, desc, words = f"{prefix}-title", f"{prefix}-desc", describe(graph)
-    root.attrib |= {"id": prefix, "class": "mg-picture", "role": "img"}
-    root.attrib |= {"aria-labelledby": title, "aria-describedby": desc}
-    # pixels: a picture that is narrower has words that are too small
-    width = _SMALLEST_SCALE * 4 / 3 * float(root.get("viewBox", "0 0 0 0").split()[2])
-    root[:0] = [
-        _element("title", words.split("\n", 1)[0], id=title),
-        _element("desc", words, id=desc),
-        _element("style", style_sheet(graph, prefix, width)),
-    ]
 
 
 def style_sheet(graph: Graph, prefix: str, width: float) -> str:

@@ -87,7 +87,7 @@ def with_value(node: Node) -> str:
 
 def describe_node(graph: Graph, node: Node) -> str:
     """The tooltip of a node: its whole name, what it is, and what the adapter told about it."""
-    twin = f"twin: {graph.nodes[node.twin].name}" if node.twin in graph.nodes else ""
+    twin = f"twin: {graph.nodes[node.twin].name}" if node.twin else ""
     facts = [
         node.name or "(no name)",
         NODE_STYLES[node.kind].meaning,
