@@ -119,10 +119,10 @@ def value(x: Any, seed: bool = False) -> Fields:
     """The fields of a value or of a gradient; a dash if it is None."""
     text = format_value(x)
     text = f"{text} (seed)" if seed and x is not None else text
-    return _told([(text, NOT_YET), (strip(x), "")], explain_value(x), **arrays(x))
+    return told([(text, NOT_YET), (strip(x), "")], explain_value(x), **arrays(x))
 
 
-def _told(live: Iterable[tuple[str, str]], tooltip: str, **data: Any) -> Fields:
+def told(live: Iterable[tuple[str, str]], tooltip: str, **data: Any) -> Fields:
     """The fields of a node by its lines, each with what stands there before it ran."""
     live = tuple(both for both in live if both[0])
     lines = tuple(text for text, _ in live)
@@ -152,7 +152,7 @@ def accumulated(name: str, grad: Any, parts: Sequence[Any]) -> Fields:
         (strip(grad), ""),
     ]
     about = f"adds to {name}: {explain_value(grad)}"
-    return _told(live, about, called=name, **arrays(grad))
+    return told(live, about, called=name, **arrays(grad))
 
 
 def summands(parts: Sequence[Any]) -> str:

@@ -25,7 +25,18 @@ from .formula import (
     number_text,
     rule_formula,
 )
-from .inside import BACKWARD, Place, Slot, accumulated, in_list, operation, saved, total, value
+from .inside import (
+    BACKWARD,
+    Place,
+    Slot,
+    accumulated,
+    in_list,
+    operation,
+    saved,
+    told,
+    total,
+    value,
+)
 from .names import Names, operands
 from .torch_facts import title
 
@@ -44,13 +55,13 @@ def of_grad_fn(roots: list[Any], names: Names, values: bool | str = True) -> Gra
     return Drawing(roots, names, values).graph
 
 
-def of_explanation(told: Any, names: Names) -> Graph:
+def of_explanation(explained: Any, names: Names) -> Graph:
     """The graph behind an explanation of `why`, everything off its paths in grey."""
-    graph = of_grad_fn(told.roots, names)
-    leaves = [n.data for n in graph if n.data.get("leaf") is told.leaf]
+    graph = of_grad_fn(explained.roots, names)
+    leaves = [n.data for n in graph if n.data.get("leaf") is explained.leaf]
     known = [data["paths"] for data in leaves if "paths" in data]
     if not known:
-        graph.notes.append(f"the paths to {told.name} are not drawn: {_NO_PATHS}")
+        graph.notes.append(f"the paths to {explained.name} are not drawn: {_NO_PATHS}")
         return graph
     paths = known[0]["paths"]
     on = {node for path in paths for node in path["nodes"]}
@@ -73,6 +84,7 @@ class Step:
 
     op: Node  # the operation
     node: Node  # its backward
+    inputs: dict[str, Place]
 
     def __init__(self, fn: Any) -> None:
         self.fn = fn
@@ -83,12 +95,10 @@ class Step:
         #: what it keeps for its formula, by name, None when it was freed; then what it kept when it ran
         self.keeps = saved_values(fn)
         self.saved = self.keeps or {}
-        self.numbers = torch_facts.numbers_of(fn) if torch_facts.is_node(fn) else {}
         self.written: Mapping[str, str] = {}  # what stands for an input on the user's line
         #: an output that somebody reads or holds → who reads it: (fn, slot)
         self.readers: dict[int, list[Key]] = defaultdict(list)
         self.tensors: dict[int, Any] = {}  # the outputs that somebody still holds
-        self.inputs: dict[str, Place] = {}
         self.results: dict[int, Place] = {}
         self.slots: dict[int, Slot] = {}
 
@@ -250,14 +260,14 @@ class Drawing:
         name = name or ("" if single else shorten(text))
         number = text if value is None and single else number_text(value)
         if number and not name:  # a number is called by its value
-            inside = {"tooltip": explain_value(number), "data": {"live": ()}}
+            inside = told((), explain_value(number))
             return Place(self.graph.node("data", number, region="r0", **inside), literal(number))
         name = name or f"{slot} of {forward_name(step.fn)}"
         return self._tensor("data", name, None) if value is None else self.leaf(value, "data", name)
 
     def _tensor(self, kind: str, name: str, tensor: Any) -> Place:
         """A tensor with its value; without one if it is gone: it was computed, so no dash."""
-        inside = {"tooltip": _GONE, "data": {"live": ()}} if tensor is None else value(tensor)
+        inside = told((), _GONE) if tensor is None else value(tensor)
         return Place(self.graph.node(kind, name, region="r0", **inside), unwrap(tensor))
 
     # -- the backward side
@@ -305,12 +315,13 @@ class Drawing:
         """The backward of an operation: what each slot that somebody wants computes, in the names of the
         tensors, and what it gave; with its number in front where there are several.
         """
-        names = {}
-        if hasattr(step.fn, "primitive") or torch_facts.is_node(step.fn):
+        names, torchs = {}, torch_facts.is_node(step.fn)
+        numbers = torch_facts.numbers_of(step.fn) if torchs else {}
+        if torchs or hasattr(step.fn, "primitive"):
             tensors = {**step.inputs, "out": step.results.get(0)}
             names = {n: place.node.name for n, place in tensors.items() if place}
-        names |= {n: format_number(number) for n, number in step.numbers.items()}
-        values = {**step.numbers, **step.saved}
+        names |= {n: format_number(number) for n, number in numbers.items()}
+        values = {**numbers, **step.saved}
         arrived = total(self._parts(step, 0))
         values |= {} if arrived is None else {"g": arrived}
         several = len(step.edges) > 1
