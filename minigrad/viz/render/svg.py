@@ -80,7 +80,7 @@ def _name_parts(graph: Graph, root: ET.Element, prefix: str) -> None:
     lines = {(e.tail, e.head, e.kind): e for e in graph.edges}
     for part in list(root.iter(f"{_SPACE}g")):
         classes = part.get("class", "").split()
-        name, words = part.attrib.pop("id", ""), ""
+        name, words = part.attrib.pop("id", ""), None
         if name in graph.nodes or name in graph.regions:
             part.set("id", f"{prefix}-{name}")
         if name in graph.nodes:
@@ -95,7 +95,7 @@ def _name_parts(graph: Graph, root: ET.Element, prefix: str) -> None:
         elif len(classes) >= 5:  # of a line, and its ends
             line = lines.get((classes[-2], classes[-1], classes[2]))
             words = describe_edge(graph, line) if line else "twins: an operator and its backward"
-        if words:
+        if words is not None:
             part.insert(0, _element("title", words))
 
 
