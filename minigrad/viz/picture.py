@@ -227,8 +227,7 @@ def draw(
     >>> print(type(mg.draw(x * x)).__name__)
     Picture
     """
-    known = Names(names, caller_variables())
-    view = view_of_any(x, detail, values, known, expand)
+    view = view_of_any(x, detail, values, Names(names, caller_variables()), expand)
     if direction is not None:
         view.turn(_checked("direction", direction, ("LR", "TB")))
     picture = Picture(view.graph, legend=legend, view=view)

@@ -11,7 +11,6 @@ from .torch_facts import has_formula, largest_modules, tensor_names, title
 
 def of_torch(roots: list[Any], names: Names, values: bool | str = True) -> Drawing:
     """The drawing of what is behind Tensors of PyTorch, or behind nodes of its backward graph."""
-    modules = largest_modules(names.variables)
     names.also(tensor_names(names.variables))
     drawing = Drawing(roots, names, values)
     for step in drawing.steps.values():
@@ -23,15 +22,9 @@ def of_torch(roots: list[Any], names: Names, values: bool | str = True) -> Drawi
     unknown = {title(fn) for fn in drawing.steps if not has_formula(fn)}
     if unknown:
         drawing.graph.notes.append(f"no formula is known of {', '.join(sorted(unknown)[:6])}")
-    _frames(drawing, modules)
-    return drawing
-
-
-def _frames(drawing: Drawing, modules: list[tuple[str, Any]]) -> None:
-    """The modules that hold others, as frames on both sides."""
-    titles: dict[Path, str] = {}
+    titles: dict[Path, str] = {}  # of the modules that hold others: frames on both sides
     paths: dict[int, Path] = {}  # id of a parameter → the module that holds it
-    for prefix, module in modules:
+    for prefix, module in largest_modules(names.variables):
         for path, inner in module.named_modules():
             at = (prefix, *path.split(".")) if path else (prefix,)
             for parameter in inner.parameters(recurse=False):
@@ -42,3 +35,4 @@ def _frames(drawing: Drawing, modules: list[tuple[str, Any]]) -> None:
                 titles[at] = f"{'.'.join(at)}: {kind}"
     homes = {leaf.node.id: paths[key] for key, leaf in drawing.leaves.items() if key in paths}
     frames_of_modules(drawing.graph, homes, titles)
+    return drawing
