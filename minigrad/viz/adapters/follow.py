@@ -4,7 +4,6 @@ A line of the backward side knows the gradient that it carries.  What is a part 
 where numbers say how, and else computed again by the rule of the operation.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.format import format_number, format_value, norm, same_value, unwrap
-from ..graph.graph import Edge, Graph, Node, ends_at_leaf, is_op
+from ..graph.graph import Edge, Graph, Node, ends_at_leaf, grouped, is_op
 from .inside import summands, total
 
 _MOST_WAYS, _MOST_NODES = 24, 400  # more are not followed one by one
@@ -43,10 +42,8 @@ class _Paths:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.into: dict[str, list[Edge]] = defaultdict(list)
-        for edge in graph.edges:
-            if edge.kind in ("grad", "accumulate"):
-                self.into[edge.head].append(edge)
+        lines = [line for line in graph.edges if line.kind in ("grad", "accumulate")]
+        self.into = grouped(lines, lambda line: line.head)
 
     def note(self, leaf: Node) -> None:
         """Note the ways to a leaf, where they are known to bring what it got."""
@@ -77,10 +74,10 @@ class _Paths:
     def ways(self, leaf: str) -> list[Way]:
         """The ways to a leaf; none if they are many, or go round."""
         complete: list[Way] = []
-        waiting: list[Way] = [(line,) for line in reversed(self.into[leaf])]
+        waiting: list[Way] = [(line,) for line in reversed(self.into.get(leaf, []))]
         while waiting:
             way = waiting.pop()
-            before = self.into[way[0].tail]
+            before = self.into.get(way[0].tail, [])
             if len(complete) == _MOST_WAYS or len(way) > len(self.graph.nodes):
                 return []
             if not before:

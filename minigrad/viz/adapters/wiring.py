@@ -11,9 +11,8 @@ Vocabulary
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from textwrap import wrap
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,15 +26,14 @@ from .inside import Slot, in_list, operation, show_value
 # ---- one name space -------------------------------------------------------------------------
 
 
-@dataclass
-class Placed:
+class Placed(NamedTuple):
     """An operator as drawn: its node, and the node of every name it reads and writes."""
 
     op: Any
     node: Node
     backward: bool
-    ins: dict[str, Node] = field(default_factory=dict)
-    outs: dict[str, Node] = field(default_factory=dict)
+    ins: dict[str, Node]
+    outs: dict[str, Node]
 
 
 #: of a name: kind of node, value if it is shown, words, tooltip
@@ -139,7 +137,7 @@ class Sheet:
         lines += inside["lines"] if kind == "grad_op" else ()
         node = self.graph.node(kind, op.type + more, side=side, region=region, number=number)
         node.lines, node.data, node.tooltip = lines, inside["data"], op_words(op)
-        done = Placed(op, node, part == "backward")
+        done = Placed(op, node, part == "backward", {}, {})
         self.placed.append(done)
         saved = dict.fromkeys(
             n for n in flat(op.inputs) if side == "backward" and not is_gradient(n)
