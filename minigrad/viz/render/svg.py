@@ -21,9 +21,9 @@ SVG = "http://www.w3.org/2000/svg"
 _SPACE = f"{{{SVG}}}"  # stands before the name of every element
 TAGS = {f"{_SPACE}{tag}" for tag in ("svg", "g", "polygon", "polyline", "path", "ellipse", "text")}
 _ATTRIBUTES = """
-    id class transform fill stroke stroke-width stroke-dasharray points d cx cy rx ry x y text-anchor
-    font-family font-size font-weight font-style text-decoration width height viewBox fill-opacity
-    stroke-opacity
+    id class transform fill stroke stroke-width stroke-dasharray points d cx cy rx ry x y
+    text-anchor font-family font-size font-weight font-style text-decoration width height viewBox
+    fill-opacity stroke-opacity
 """
 ATTRIBUTES = frozenset(_ATTRIBUTES.split())
 _PAGE, _SMALLEST_SCALE = 637.0, 0.94  # points; below this scale words have less than 12 pixels
