@@ -251,9 +251,13 @@ def twins(graph: Graph, forward: Mapping[int, Placed], grad_ops: list[Placed]) -
     An op's own ``forward_op`` decides; where there is none, a grad op belongs to the one operator
     that wrote the base of a gradient it reads and read the base of one it writes.
     """
+    writers: dict[str, list[Placed]] = defaultdict(list)
+    for operator in forward.values():
+        for name in operator.outs:
+            writers[name].append(operator)
     pairs = []
     for g in grad_ops:
-        f = forward.get(id(getattr(g.op, "forward_op", None))) or by_names(g, forward.values())
+        f = forward.get(id(getattr(g.op, "forward_op", None))) or by_names(g, writers)
         if f:
             pairs.append((g, f))
             g.node.twin = f.node.id
@@ -273,12 +277,11 @@ def twins(graph: Graph, forward: Mapping[int, Placed], grad_ops: list[Placed]) -
                 graph.edge(value, g.node, "saved")
 
 
-def by_names(g: Placed, forward: Iterable[Placed]) -> Placed | None:
+def by_names(g: Placed, writers: Mapping[str, list[Placed]]) -> Placed | None:
     """The forward operator that a grad op belongs to, judged by its names; None where they say it of several."""
     written = {base(name) for name in g.outs if name != EMPTY}
     for name in g.ins:
-        writers = [f for f in forward if base(name) in f.outs]
-        told = [f for f in writers if written & f.ins.keys() or not written]
+        told = [f for f in writers.get(base(name), ()) if written & f.ins.keys() or not written]
         if len(told) == 1 and told[0].node.twin is None:
             return told[0]
     return None
