@@ -88,6 +88,31 @@ def test_what_is_saved_on_the_way_has_first_derivatives_and_no_wrong_second_ones
         g.backward()
 
 
+class SavesPlaces(mg.Function):
+    """x² at the largest places of every row, which are whole numbers."""
+
+    @staticmethod
+    def forward(ctx, x):
+        at = mg.tensor(x.detach().numpy().argmax(1))
+        ctx.save_for_backward(x, at)
+        return x[np.arange(len(x)), at.numpy()] ** 2
+
+    @staticmethod
+    def backward(ctx, g):
+        x, at = ctx.saved_tensors
+        picked = np.zeros(x.shape)
+        picked[np.arange(len(x)), at.numpy()] = 1.0
+        return g.reshape(-1, 1) * 2 * x * picked
+
+
+def test_whole_numbers_saved_on_the_way_leave_the_second_derivative_known():
+    x = leaf([[1.0, 3.0], [2.0, -1.0]])
+    (g,) = mg.grad(SavesPlaces.apply(x).sum(), x, create_graph=True)
+    (h,) = mg.grad(g.sum(), x)
+    assert g.tolist() == [[0.0, 6.0], [4.0, 0.0]]
+    assert h.tolist() == [[0.0, 2.0], [2.0, 0.0]]
+
+
 @pytest.mark.parametrize("name", ["forward", "backward"])
 def test_a_function_with_a_self_is_told_to_be_static(name):
     with pytest.raises(
@@ -417,6 +442,43 @@ def test_a_node_of_a_function_tells_what_it_saved():
     assert {name: value.tolist() for name, value in saved.items()} == {"1": 1.0, "2": 0.0}
 
 
+def test_who_looks_back_at_a_function_is_told_what_it_gave_and_runs_nothing():
+    ran = []
+
+    class Counted(Cube):
+        @staticmethod
+        def backward(ctx, g):
+            ran.append(g.item())
+            return Cube.backward(ctx, g)
+
+    y = Counted.apply(leaf(2.0))
+    y.backward()
+    told = y.grad_fn.remembered()["gradients"]
+    assert [g.tolist() for g in told.values()] == [12.0]
+    assert ran == [1.0]
+
+
+class Scaled(mg.Function):
+    """x times a number, which gets no gradient."""
+
+    @staticmethod
+    def forward(ctx, number, x):
+        ctx.number = number.item()
+        return x * number
+
+    @staticmethod
+    def backward(ctx, g):
+        return None, g * ctx.number
+
+
+@pytest.mark.parametrize(("count", "told"), [(2048, 1), (2049, 0)])
+def test_what_a_function_gave_is_remembered_up_to_16_kilobytes(count, told):
+    y = Scaled.apply(leaf(3.0), leaf(np.ones(count)))
+    y.backward(np.ones(count))
+    gradients = y.grad_fn.remembered()["gradients"]
+    assert [(k, set(g.tolist())) for (_, k), g in gradients.items()] == [(1, {3.0})] * told
+
+
 def test_a_function_of_constants_or_without_grad_mode_leaves_no_graph():
     assert not Twice.apply(mg.tensor(1.0)).requires_grad
     with mg.no_grad():
@@ -501,6 +563,19 @@ def test_a_function_may_run_where_no_line_of_a_user_is_below_it():
     _thread.start_new_thread(y.backward, (), {"create_graph": True})
     assert done.wait(60)
     assert float(x.grad) == 2.0
+
+
+def test_a_checkpoint_that_runs_again_leaves_its_arguments_alone():
+    seen = []
+
+    def hooked(x):
+        x.register_hook(lambda g: seen.append(g.item()))
+        return x * x
+
+    x = leaf(3.0)
+    mg.checkpoint(hooked, x).backward()
+    (x * 2.0).backward()
+    assert seen == [6.0, 2.0]
 
 
 def test_checkpoint_hands_on_what_is_no_tensor():

@@ -196,6 +196,13 @@ def test_a_loss_that_is_no_variable_or_no_float(prog):
         prog,
         lambda: static.append_backward(3.0),
         "append_backward starts from a Variable, not from 3.0",
+        "repair: a Variable of a Program",
+    )
+    refused(
+        prog,
+        lambda: static.append_backward(mg.tensor(3.0)),
+        "append_backward starts from a Variable, not from float64[]",
+        "repair: loss.backward(), then optimizer.step()",
     )
     refused(
         prog,
