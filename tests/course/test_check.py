@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from importlib import import_module
 
@@ -11,7 +12,7 @@ import pytest
 from minigrad.course import solution
 from minigrad.course.check import check, checker, examine
 from minigrad.course.folder import find_course
-from minigrad.course.judge import Mismatch, close, run_cases, same
+from minigrad.course.judge import Mismatch, close, instance, run_cases, same, stack_depth
 from minigrad.course.steps import CourseError
 
 checking = import_module("minigrad.course.check")  # the package's `check` is the function
@@ -236,6 +237,33 @@ def test_a_table_of_cases_is_run_row_by_row():
         run_cases({}, ["f", "g"], rows, lambda x: x + 1 if x == 1 else 3.5, "yes")
     with pytest.raises(Mismatch, match="a word is no, expected yes"):
         run_cases({}, ["f", "g"], rows, lambda x: x + 1, "no")
+
+
+def test_a_number_of_a_table_may_differ_by_rounding():
+    run_cases({}, ["f"], [("the sum", "f(0.1)", 0.3)], lambda x: x + 0.2)
+
+
+@pytest.mark.parametrize("observed", ["12", [1, 2], (1, 2, 3)])
+def test_what_is_of_another_kind_or_size_is_a_mismatch(observed):
+    instance(tuple, "the pair", (1, 2, 3), "a tuple")
+    with pytest.raises(Mismatch, match=r"^the pair is .*, expected two numbers$"):
+        instance(tuple, "the pair", observed, "two numbers", 2)
+
+
+def test_a_value_of_another_kind_is_a_mismatch_whatever_its_size():
+    with pytest.raises(Mismatch, match="^the answer is 9, expected a tuple$"):
+        instance(tuple, "the answer", 9, "a tuple")
+
+
+def test_two_values_that_differ_look_different_and_types_are_their_names():
+    with pytest.raises(Mismatch, match=r"^it is 0\.10000000149011612, expected 0\.1$"):
+        same("it", np.float32(0.1), np.float64(0.1))
+    with pytest.raises(Mismatch, match="^it is int, expected float$"):
+        same("it", int, float)
+
+
+def test_the_depth_is_the_number_of_open_calls():
+    assert stack_depth() == len(inspect.stack(0))
 
 
 def test_the_line_of_an_error_is_one_of_the_cell_that_checks(capsys):
