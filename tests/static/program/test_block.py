@@ -267,6 +267,14 @@ def test_a_size_that_is_open_is_no_number_to_compute_with(prog, compute):
         compute(x)
 
 
+def test_the_package_computes_with_a_size_that_is_open_as_with_any_other(prog):
+    size = static.data("open", [-1, 3]).shape[0]
+    rule = "size * 3 + 1, 2 * size, -size, float(size)"
+    assert eval(rule, {"size": size, "__minigrad_ops__": True}) == (-2, -2, 1, -1.0)
+    with pytest.raises(ProgramError, match="size of -1 is not known"):
+        eval(rule, {"size": size})
+
+
 def test_a_size_that_is_open_may_be_asked_for_and_handed_on(prog):
     x = static.data("open", [-1, 3])
     assert x.shape == (-1, 3) and repr(x.shape) == "(-1, 3)" and x.shape[0] < 0
