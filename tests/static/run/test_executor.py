@@ -272,6 +272,31 @@ def test_a_scope_names_its_values():
     assert repr(scope.scope).startswith("<scope of block 0")
 
 
+def test_a_record_holds_what_every_block_found_and_every_operator_wrote():
+    program, scope = static.Program(), static.Scope()
+    with static.program_guard(program):
+        x = static.data("x", [])
+        ends = static.while_loop(lambda s: s < 5.0, lambda s: s + x, [0.0])
+    static.Executor().run(program, {"x": 3.0}, scope=scope)
+    record = scope.record
+    assert record.program is program
+    assert [(kind, block, number, turn) for kind, block, number, turn, _ in record.steps[:8]] == [
+        ("enter", 0, None, None),
+        ("enter", 2, None, 0),
+        ("op", 2, 0, 0),
+        ("leave", 2, None, 0),
+        ("enter", 1, None, 0),
+        ("op", 1, 0, 0),
+        ("leave", 1, None, 0),
+        ("enter", 2, None, 1),
+    ]
+    values = [{k: np.ravel(v).tolist() for k, v in s.values.items()} for s in record.steps]
+    assert values[0] == {"const_0": [0.0], "x": [3.0]}
+    assert values[4:7] == [{"const_0@step_0": [0.0], "x": [3.0]}, {"add_0": [3.0]}, {}]
+    assert [v["add_0"] for v in values if "add_0" in v] == [[3.0], [6.0]]
+    assert record.steps[-2].values[ends[0].name] == 6.0 and not record.steps[-1].values
+
+
 def test_both_outputs_of_an_operator_that_has_two_are_written():
     prog, _, (values, places) = program(lambda x: mg.topk(x, k=2), [[4]])
     found = static.Executor().run(prog, {"v0": np.array([1.0, 4.0, 2.0, 3.0])}, [values, places])
