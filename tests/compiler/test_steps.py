@@ -13,6 +13,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import static
+from minigrad.compiler.memory import ALIGN, STATE, start_memory
 from minigrad.errors import ProgramError
 from tests.compiler.test_compile import CORPUS, built, numbers, update
 
@@ -261,3 +262,23 @@ def test_slices_of_numbers_are_values_of_their_own():
         )
     step, feed = static.compile(prog, fetch=rows), {"x": np.array([1.0, 2.0, 3.0])}
     np.testing.assert_array_equal(step(feed), static.Executor().run(prog, feed, rows)[0])
+
+
+@pytest.mark.parametrize("names", [["w"], ["w", "b"]])
+def test_what_a_step_changes_lies_together_and_what_it_only_reads_behind_it(names):
+    program = static.Program()
+    with static.program_guard(program):
+        y = static.data("x", [3]) + static.parameter("fixed", np.full(3, 5.0), trainable=False)
+        for name in names:
+            y = y * static.parameter(name, np.full(3, 2.0))
+        mg.optim.SGD(lr=0.1).minimize(y.sum())
+    memory = start_memory(program, None)
+    assert memory.slabs == [names] * (len(names) > 1)
+    state = memory.arrays[STATE]
+    start = state.ctypes.data
+    offsets = {name: array.ctypes.data - start for name, array in memory.parameters.items()}
+    read = ["fixed", "learning_rate"]
+    places = [k * ALIGN for k in range(len(names) + len(read))]
+    assert offsets == dict(zip([*names, *read], places, strict=True))
+    assert state.nbytes == offsets["fixed"] and start % ALIGN == 0
+    assert memory.parameters["fixed"].tolist() == [5.0] * 3
