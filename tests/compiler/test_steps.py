@@ -282,3 +282,18 @@ def test_what_a_step_changes_lies_together_and_what_it_only_reads_behind_it(name
     assert offsets == dict(zip([*names, *read], places, strict=True))
     assert state.nbytes == offsets["fixed"] and start % ALIGN == 0
     assert memory.parameters["fixed"].tolist() == [5.0] * 3
+
+
+def test_parameters_of_two_dtypes_are_changed_apart():
+    program = static.Program()
+    with static.program_guard(program):
+        x = static.data("x", [2])
+        w, v = (static.parameter(f"w{d}", np.ones(2, d)) for d in ("float64", "float32"))
+        loss = (x * w).sum() + (x * v).sum()
+        mg.optim.SGD(lr=0.1).minimize(loss)
+    assert start_memory(program, None).slabs == []
+    executor, step = static.Executor(), static.compile(program, fetch=[w, v])
+    feed = {"x": np.array([1.0, -2.0])}
+    for _ in range(2):
+        for ours, theirs in zip(step(feed), executor.run(program, feed, [w, v]), strict=True):
+            assert ours.dtype == theirs.dtype and ours.tolist() == theirs.tolist()
