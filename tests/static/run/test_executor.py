@@ -243,6 +243,15 @@ def test_the_elements_of_all_values_of_a_run_are_counted():
         static.Executor().run(prog, feed, [y], memory_limit=1200)
 
 
+def test_what_is_one_too_many_is_named():
+    prog, y = chain(1)
+    feed = {"x": np.zeros(10)}
+    with pytest.raises(ProgramError, match="; what block 0 starts with is one too many"):
+        static.Executor().run(prog, feed, [y], memory_limit=1)
+    with pytest.raises(ProgramError, match=rf"; '{y.name}', float64\[10\], is one too many"):
+        static.Executor().run(prog, feed, [y], memory_limit=2 * HELD + 80)
+
+
 def test_a_value_that_no_shape_tells_beforehand_is_refused_before_it_is_made():
     prog = static.Program()
     with static.program_guard(prog):
