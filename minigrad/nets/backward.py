@@ -180,11 +180,16 @@ class NetOp(Operator):
 
 def operators(net: NetOp) -> Iterator[Operator]:
     """Every operator that computes, in order, those of nets inside included."""
+    return (op for _, op in places(net))
+
+
+def places(net: NetOp) -> Iterator[tuple[NetOp, Operator]]:
+    """The same, each with the net that holds it."""
     for op in net.ops:
         if isinstance(op, NetOp):
-            yield from operators(op)
+            yield from places(op)
         else:
-            yield op
+            yield net, op
 
 
 class RnnOp(Operator):
@@ -223,9 +228,15 @@ class RnnOp(Operator):
         self.memories = tuple((pre, now) for pre, (now, _) in memories.items())
         reads = self.stepnet.input_names
         nows = [now for _, now in self.memories]
-        self._check("reads", (*self.sequences, *self.starts), reads)
-        self._check("writes", (*nows, *self.stacked), self.stepnet.output_names)
-        self._check("carries on", self.last, nows)
+        for verb, wanted, known in (
+            ("reads", [*self.sequences, *self.starts], reads),
+            ("writes", [*nows, *self.stacked], self.stepnet.output_names),
+            ("carries on", [*self.last], nows),
+        ):
+            for name in wanted:
+                if name not in known:
+                    hint = did_you_mean(name, known)
+                    raise wrong(f"the step net {self.stepnet.type!r} never {verb} {name!r}{hint}")
         if not self.sequences:
             what = "an RnnOp needs a sequence: its length is the number of steps"
             raise wrong(what, 'sequences={"x": "xs"}: x in a step, xs outside')
@@ -237,12 +248,6 @@ class RnnOp(Operator):
         }
         out, ends = [*self.stacked.values()], [*self.last.values()]
         self.outputs = {"out": out, "last": ends, "scopes": [(out + ends + ["rnn"])[0] + SCOPES]}
-
-    def _check(self, verb: str, wanted: Any, known: list[str]) -> None:
-        for name in wanted:
-            if name not in known:
-                hint = did_you_mean(name, known)
-                raise wrong(f"the step net {self.stepnet.type!r} never {verb} {name!r}{hint}")
 
     def run(self, scope: Any) -> None:
         """Run the step net once per element; keep every step's scope."""
@@ -414,8 +419,7 @@ def Backward(op: Operator, no_grad: Collection[str] = ()) -> Operator:
 def differentiate(op: Operator, no_grad: set[str], seeds: list[str]) -> tuple[Operator, list[str]]:
     """The backward side, and the names under which each of the ``seeds`` is to be given to it."""
     refuse_second_values(op)
-    net = NetOp([mirror(op, no_grad, set(seeds))], op.type + "_grad")
-    fill_zeros(net, seeds)
+    net = NetOp(mirror(op, no_grad, set(seeds)), op.type + "_grad")
     renamed = add_up(net, seeds)
     backward = net.ops[0] if len(net.ops) == 1 else net
     backward.forward = op
@@ -425,47 +429,43 @@ def differentiate(op: Operator, no_grad: set[str], seeds: list[str]) -> tuple[Op
     return backward, renamed
 
 
-def mirror(op: Operator, no_grad: set[str], known: set[str]) -> Operator:
+def mirror(op: Operator, no_grad: set[str], known: set[str]) -> list[Operator]:
     """Grad ops in reverse, nested as the operators are; ``known`` collects the gradients made."""
     if not isinstance(op, NetOp):
         return grad_or_nop(op, no_grad, known)
-    net = NetOp([mirror(each, no_grad, known) for each in reversed(op.ops)], op.type + "_grad")
+    net = NetOp([], op.type + "_grad")
     net.forward_op = op
+    for each in reversed(op.ops):
+        net.ops += mirror(each, no_grad, known)
     if not list(operators(net)):  # a net of NOPs is a NOP
         net.ops.clear()
-    return net
+    return [net]
 
 
-def grad_or_nop(op: Operator, no_grad: set[str], known: set[str]) -> Operator:
-    """The grad op, or the NOP if nothing is wanted of it or nothing arrives."""
+def grad_or_nop(op: Operator, no_grad: set[str], known: set[str]) -> list[Operator]:
+    """The grad op, or the NOP if nothing is wanted of it or nothing arrives.
+
+    Before it stands what makes zeros, ``v@ZERO``, for each gradient that it reads and nobody makes.
+    """
     slots: Any = op.inputs if isinstance(op, RnnOp) else op_info(op.type).forward.rules
     wanted = {n for slot, listed in op.inputs.items() if slot in slots for n in listed}
     reached = any(n + GRAD in known for n in op.output_names)
     if wanted <= no_grad or not reached:
         nop = NetOp([], "nop")
         nop.forward_op = op
-        return nop
+        return [nop]
     grad_op = rnn_grad_op(op, no_grad) if isinstance(op, RnnOp) else build_grad_op(op)
+    made: list[Operator] = []
+    for listed in (grad_op.inputs[slot] for slot in grad_op.inputs if slot.endswith("_grad")):
+        for k, name in enumerate(listed):
+            if name not in known:
+                v = name.removesuffix(GRAD)
+                listed[k] = v + ZERO
+                made.append(Operator("fill_zeros_like", {"x": v}, {"out": v + ZERO}))
     for listed in grad_op.outputs.values():
         listed[:] = [EMPTY if n.removesuffix(GRAD) in no_grad else n for n in listed]
     known.update(grad_op.output_names)
-    return grad_op
-
-
-def fill_zeros(net: NetOp, seeds: Iterable[str]) -> None:
-    """A gradient that is read and that nobody makes: zeros, ``v@ZERO``, right before its reader."""
-    known = set(seeds)
-    around: dict[int, list[Operator]] = {}
-    for op in operators(net):
-        for slot in (s for s in op.inputs if s.endswith("_grad")):
-            for k, name in enumerate(op.inputs[slot]):
-                if name not in known:
-                    v = name.removesuffix(GRAD)
-                    op.inputs[slot][k] = v + ZERO
-                    fill = Operator("fill_zeros_like", {"x": v}, {"out": v + ZERO})
-                    around.setdefault(id(op), [op]).insert(-1, fill)
-        known.update(op.output_names)
-    insert(net, around)
+    return [*made, grad_op]
 
 
 def add_up(net: NetOp, seeds: Sequence[str]) -> list[str]:
@@ -474,28 +474,17 @@ def add_up(net: NetOp, seeds: Sequence[str]) -> list[str]:
     A seed that the net writes, too, has the first writer outside; returned are the seeds' names.
     """
     renamed = list(seeds)
-    around: dict[int, list[Operator]] = {}
     writers: dict[str, list[Any]] = {name: [(None, renamed, k)] for k, name in enumerate(renamed)}
-    for op in operators(net):
-        for listed in op.outputs.values():
+    for place in places(net):
+        for listed in place[1].outputs.values():
             for k, name in enumerate(listed):
-                writers.setdefault(name, []).append((op, listed, k))
-    for name, sites in writers.items():
-        if name == EMPTY or len(sites) == 1:
-            continue
-        added = Operator("sum", {"x": rename_writers(name, sites)}, {"out": name})
-        last = sites[-1][0]
-        around.setdefault(id(last), [last]).append(added)
-    insert(net, around)
+                writers.setdefault(name, []).append((place, listed, k))
+    for name, sites in reversed(writers.items()):  # of two sums in one place the first comes last
+        if name != EMPTY and len(sites) > 1:
+            holder, last = sites[-1][0]
+            added = Operator("sum", {"x": rename_writers(name, sites)}, {"out": name})
+            holder.ops.insert(holder.ops.index(last) + 1, added)
     return renamed
-
-
-def insert(net: NetOp, around: dict[int, list[Operator]]) -> None:
-    """Put operators around others, each into the net where the other one stands; ``around``: id → all of them."""
-    net.ops = [each for op in net.ops for each in around.get(id(op), [op])]
-    for op in net.ops:
-        if isinstance(op, NetOp):
-            insert(op, around)
 
 
 def refuse_second_values(op: Operator) -> None:
