@@ -7,7 +7,6 @@ functions of vjp, jvp and jacobian may return a tuple of Tensors; what is one th
 tuple with one thing per output.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from .eager.backward import discovered, grad
 from .eager.mode import enable_grad
 from .eager.tensor import Tensor, wrap
 from .errors import DTypeError, GradError, describe, refusal, unmasked
-from .primitives.arguments import as_list
+from .primitives.arguments import Function, as_list
 
 __minigrad_ops__ = True
 
@@ -53,30 +52,28 @@ def _vectors(v: Any, given: Any, like: list[Tensor], what: str) -> list[Tensor]:
     return vectors
 
 
-def _called(function: Callable[..., Any], xs: list[Tensor], inputs: Any) -> Any:
-    """What a function returns.  Errors: `GradError` if it comes from these inputs and not from their copies."""
+def _called(function: Function, xs: list[Tensor], inputs: Any) -> tuple[list[Tensor], Any]:
+    """What a function returns, as a list and as it is.
+
+    Errors: `GradError` if it comes from these inputs and not from their copies, `DTypeError` if it is no Tensor.
+    """
     value = function(*xs)
-    roots = [(y._node, None) for y in as_list(value) if isinstance(y, Tensor)]
+    outs = as_list(value)
+    roots = [(y._node, None) for y in outs if isinstance(y, Tensor)]
     leaves = {id(end.ref()) for end in discovered(roots)[1]}
     if not leaves.isdisjoint(map(id, as_list(inputs))) and leaves.isdisjoint(map(id, xs)):
         what = "the function does not use its arguments, copies of the inputs, but the inputs themselves"
         advice = "use the arguments, or create_graph=True: then they are the inputs, as a model holds them"
         raise refusal(what, advice, GradError)
-    return value
-
-
-def _outputs(value: Any) -> list[Tensor]:
-    """What a function returned, as a list."""
-    outs = as_list(value)
     for out in outs or [None]:
         if not isinstance(out, Tensor):
             what = f"the function must return a Tensor or a tuple of Tensors, not {describe(out)}"
             raise refusal(what, "return what was computed from the arguments", DTypeError)
-    return outs
+    return outs, value
 
 
 def vjp(
-    function: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False
+    function: Function, inputs: Any, v: Any = None, create_graph: bool = False
 ) -> tuple[Any, Any]:
     """The value of a function and vᵀJ, the product of a vector with its Jacobian: one backward.
 
@@ -88,7 +85,7 @@ def vjp(
     """
     xs = _point(inputs, create_graph)
     with enable_grad():
-        ys = _outputs(value := _called(function, xs, inputs))
+        ys, value = _called(function, xs, inputs)
         one = v is None and all(y.size == 1 for y in ys)
         seeds = [None] * len(ys) if one else _vectors(v, value, ys, "vjp")
         grads = _grads(ys, seeds, xs, create_graph)
@@ -108,9 +105,7 @@ def _values(ys: list[Tensor], given: Any, create_graph: bool) -> Any:
     return _packed([y if create_graph else y.detach() for y in ys], given)
 
 
-def jvp(
-    function: Callable[..., Any], inputs: Any, v: Any, create_graph: bool = False
-) -> tuple[Any, Any]:
+def jvp(function: Function, inputs: Any, v: Any, create_graph: bool = False) -> tuple[Any, Any]:
     """The value of a function and Jv, the product of its Jacobian with a vector, by two backwards.
 
     The gradient of ``uᵀJ`` with respect to ``u`` is linear in ``u``: its own vjp with ``v`` is
@@ -123,7 +118,7 @@ def jvp(
     xs = _point(inputs, create_graph)
     vs = _vectors(v, inputs, xs, "jvp")
     with enable_grad():
-        ys = _outputs(value := _called(function, xs, inputs))
+        ys, value = _called(function, xs, inputs)
         us = [
             Tensor(np.zeros(y.shape, y.dtype if y.requires_grad else float), requires_grad=True)
             for y in ys
@@ -133,7 +128,7 @@ def jvp(
     return _values(ys, value, create_graph), _packed(pushed, value)
 
 
-def jacobian(function: Callable[..., Any], inputs: Any, create_graph: bool = False) -> Any:
+def jacobian(function: Function, inputs: Any, create_graph: bool = False) -> Any:
     """All first derivatives: an array of shape ``output.shape + input.shape`` per input, row by row.
 
     >>> import minigrad as mg
@@ -143,7 +138,7 @@ def jacobian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fal
     """
     xs = _point(inputs, create_graph)
     with enable_grad():
-        ys = _outputs(value := _called(function, xs, inputs))
+        ys, value = _called(function, xs, inputs)
         blocks = [_packed(rows_of_jacobian(y, xs, create_graph), inputs) for y in ys]
     return _packed(blocks, value)
 
@@ -160,7 +155,7 @@ def rows_of_jacobian(y: Tensor, xs: list[Tensor], create_graph: bool) -> list[Te
     return [ops.stack(c).reshape(y.shape + x.shape) for c, x in columns]
 
 
-def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = False) -> Any:
+def hessian(function: Function, inputs: Any, create_graph: bool = False) -> Any:
     """All second derivatives of a function that returns one number.
 
     For one input an array of shape ``input.shape * 2``; for several a tuple of tuples of blocks.
@@ -177,11 +172,9 @@ def hessian(function: Callable[..., Any], inputs: Any, create_graph: bool = Fals
     return _packed(blocks, inputs)
 
 
-def _gradient(
-    function: Callable[..., Any], xs: list[Tensor], inputs: Any
-) -> tuple[Tensor, list[Tensor]]:
+def _gradient(function: Function, xs: list[Tensor], inputs: Any) -> tuple[Tensor, list[Tensor]]:
     """The value of a function that returns one number, and its gradient, which has a graph of its own."""
-    y, *more = _outputs(result := _called(function, xs, inputs))
+    (y, *more), result = _called(function, xs, inputs)
     if more or y.size != 1:
         shown = describe(result if more else y)
         what = f"the function must return one number, it returned {shown}"
@@ -189,9 +182,7 @@ def _gradient(
     return y, _grads([y], [None], xs, True)
 
 
-def hvp(
-    function: Callable[..., Any], inputs: Any, v: Any, create_graph: bool = False
-) -> tuple[Any, Any]:
+def hvp(function: Function, inputs: Any, v: Any, create_graph: bool = False) -> tuple[Any, Any]:
     """The value of a scalar function and its Hessian times a vector, without building the Hessian.
 
     >>> import minigrad as mg
