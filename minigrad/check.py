@@ -1,6 +1,5 @@
 """gradcheck and gradgradcheck: our gradients against central differences."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,13 +9,13 @@ from .eager.mode import enable_grad
 from .eager.tensor import Tensor, wrap
 from .errors import DTypeError, GradError, describe, refusal
 from .functional import rows_of_jacobian
-from .primitives.arguments import as_list
+from .primitives.arguments import Args, Function, as_list
 
 __minigrad_ops__ = True
 
 
 def gradcheck(
-    function: Callable[..., Any],
+    function: Function,
     inputs: Any,
     eps: float = 1e-6,
     atol: float = 1e-5,
@@ -62,7 +61,7 @@ def gradcheck(
 
 
 def gradgradcheck(
-    function: Callable[..., Any],
+    function: Function,
     inputs: Any,
     eps: float = 1e-6,
     atol: float = 1e-5,
@@ -81,7 +80,7 @@ def gradgradcheck(
         outs = _with_grad(function(*points))
     seeds = [wrap(rng.uniform(0.5, 1.5, o.shape)).requires_grad_() for o in outs]
 
-    def first(*args: Any) -> tuple[Any, ...]:
+    def first(*args: Any) -> Args:
         at, vs = args[: len(points)], args[len(points) :]
         ys = _with_grad(function(*at))
         return grad(ys, _with_grad(at), list(vs), create_graph=True, materialize_grads=True)

@@ -16,12 +16,13 @@ from .eager.backward import discovered, grad
 from .eager.mode import enable_grad
 from .eager.tensor import Tensor, wrap
 from .errors import DTypeError, GradError, describe, refusal, unmasked
-from .primitives.arguments import Function, as_list
+from .primitives.arguments import Function, Listed, as_list
 
 __minigrad_ops__ = True
+Tensors = list[Tensor]
 
 
-def _point(inputs: Any, keep: bool) -> list[Tensor]:
+def _point(inputs: Any, keep: bool) -> Tensors:
     values = as_list(inputs)
     if keep and all(isinstance(v, Tensor) and v.requires_grad for v in values):
         return values
@@ -30,12 +31,12 @@ def _point(inputs: Any, keep: bool) -> list[Tensor]:
     return [Tensor(a, requires_grad=True) for a in floats]
 
 
-def _packed(values: list[Any], given: Any) -> Any:
+def _packed(values: Listed, given: Any) -> Any:
     """A tuple where several were given, else the one value."""
     return tuple(values) if isinstance(given, tuple | list) else values[0]
 
 
-def _vectors(v: Any, given: Any, like: list[Tensor], what: str) -> list[Tensor]:
+def _vectors(v: Any, given: Any, like: Tensors, what: str) -> Tensors:
     """One vector for each of these Tensors, in its shape."""
     values = as_list(v) if isinstance(given, tuple | list) else [v]
     if len(values) != len(like):
@@ -52,7 +53,7 @@ def _vectors(v: Any, given: Any, like: list[Tensor], what: str) -> list[Tensor]:
     return vectors
 
 
-def _called(function: Function, xs: list[Tensor], inputs: Any) -> tuple[list[Tensor], Any]:
+def _called(function: Function, xs: Tensors, inputs: Any) -> tuple[Tensors, Any]:
     """What a function returns, as a list and as it is.
 
     Errors: `GradError` if it comes from these inputs and not from their copies, `DTypeError` if it is no Tensor.
@@ -92,7 +93,7 @@ def vjp(
     return _values(ys, value, create_graph), _packed(grads, inputs)
 
 
-def _grads(ys: list[Tensor], seeds: list[Any], xs: list[Tensor], create_graph: bool) -> list[Any]:
+def _grads(ys: Tensors, seeds: Listed, xs: Tensors, create_graph: bool) -> Listed:
     """The gradients of outputs with seeds; zeros where nothing leads to an input."""
     seeded = [(y, seed) for y, seed in zip(ys, seeds, strict=True) if y.requires_grad]
     if not seeded or not xs:
@@ -101,7 +102,7 @@ def _grads(ys: list[Tensor], seeds: list[Any], xs: list[Tensor], create_graph: b
     return list(grad(roots, xs, given, create_graph=create_graph, materialize_grads=True))
 
 
-def _values(ys: list[Tensor], given: Any, create_graph: bool) -> Any:
+def _values(ys: Tensors, given: Any, create_graph: bool) -> Any:
     return _packed([y if create_graph else y.detach() for y in ys], given)
 
 
@@ -143,7 +144,7 @@ def jacobian(function: Function, inputs: Any, create_graph: bool = False) -> Any
     return _packed(blocks, value)
 
 
-def rows_of_jacobian(y: Tensor, xs: list[Tensor], create_graph: bool) -> list[Tensor]:
+def rows_of_jacobian(y: Tensor, xs: Tensors, create_graph: bool) -> Tensors:
     """The Jacobian of one output by every input, a row at a time."""
     if not (y.requires_grad and y.size):
         return [wrap(np.zeros(y.shape + x.shape, x.dtype)) for x in xs]
@@ -172,7 +173,7 @@ def hessian(function: Function, inputs: Any, create_graph: bool = False) -> Any:
     return _packed(blocks, inputs)
 
 
-def _gradient(function: Function, xs: list[Tensor], inputs: Any) -> tuple[Tensor, list[Tensor]]:
+def _gradient(function: Function, xs: Tensors, inputs: Any) -> tuple[Tensor, Tensors]:
     """The value of a function that returns one number, and its gradient, which has a graph of its own."""
     (y, *more), result = _called(function, xs, inputs)
     if more or y.size != 1:

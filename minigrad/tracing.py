@@ -9,7 +9,7 @@ from .eager.mode import recorded
 from .errors import ProgramError, describe, refusal
 from .errors.calls import call_error
 from .ops import trace as matrix_trace
-from .primitives.arguments import Function, as_list
+from .primitives.arguments import Attrs, Function, Listed, as_list
 from .static.program.program import Program, program_guard
 from .static.program.variable import Variable
 
@@ -41,11 +41,12 @@ def trace(function: Any, *examples: Any, names: Any = None, **options: Any) -> A
     note, program.derive = derivations(program)
     with program_guard(program), recorded(note):
         block = program.global_block()
-        arrays = [np.asarray(getattr(example, "_data", example)) for example in examples]
-        inputs = [
-            block.create_var(label, a.shape, a.dtype, is_data=True, derived_stop=True)
-            for label, a in zip(labels, arrays, strict=True)
-        ]
+        inputs = []
+        for label, example in zip(labels, examples, strict=True):
+            a = np.asarray(getattr(example, "_data", example))
+            inputs.append(
+                block.create_var(label, a.shape, a.dtype, is_data=True, derived_stop=True)
+            )
         result = function(*inputs)
     outs = as_list(result)
     for out in outs:
@@ -63,9 +64,9 @@ def derivations(program: Program) -> tuple[Function, Function]:
     So ``x @ w.T``, with a closed-over parameter ``w``, is a program with one parameter ``w`` and a
     permute_dims.  Returns what remembers an op, and what appends those that lead to a Tensor.
     """
-    calls: dict[Any, tuple[Any, list[Any]]] = {}  # node → what was called, its outputs
+    calls: dict[Any, tuple[Any, Listed]] = {}  # node → what was called, its outputs
 
-    def note(primitive: Any, args: Any, attrs: dict[str, Any], outs: list[Any]) -> None:
+    def note(primitive: Any, args: Any, attrs: Attrs, outs: Listed) -> None:
         node = next(o.grad_fn for o in outs if o.grad_fn is not None)
         calls[node] = (primitive, args, attrs), outs
 

@@ -76,7 +76,7 @@ def make(course: Course, step: Step, *, solved: bool) -> Notebook:
         elif BEGIN in source and not solved:
             source = stub(step, cell)
         id = f"{step.name.split('_')[0]}-{number:02d}"
-        made = dict[str, Any](id=id, cell_type=cell.kind, metadata=metadata, source=source)
+        made: Notebook = {"id": id, "cell_type": cell.kind, "metadata": metadata, "source": source}
         if cell.kind == "code":
             made |= {"execution_count": None, "outputs": []}
         cells.append(made)
@@ -93,19 +93,15 @@ def _filled(course: Course, step: Step, source: str) -> str:
     """A markdown cell, its placeholders replaced."""
     for cell in step.cells:
         if "engine" in cell.tags:
-            source = source.replace(f"<!-- solution {cell.exercise} -->", _folded(cell))
+            lines = cell.source.rpartition("\ncheck(")[0].strip().splitlines()
+            code = "\n".join(line for line in lines if line.strip() not in (BEGIN, END))
+            shown = f"<details><summary>show me</summary>\n\n```python\n{code}\n```\n\n</details>"
+            source = source.replace(f"<!-- solution {cell.exercise} -->", shown)
     if "<!-- growth -->" in source:
         source = source.replace("<!-- growth -->", growth.table(growth.growth_of(course, step)))
     if "<!-- steps -->" in source:
         source = source.replace("<!-- steps -->", table_of_steps(course))
     return source
-
-
-def _folded(cell: Cell) -> str:
-    """The solution of an exercise, behind *show me*."""
-    lines = cell.source.rpartition("\ncheck(")[0].strip().splitlines()
-    code = "\n".join(line for line in lines if line.strip() not in (BEGIN, END))
-    return f"<details><summary>show me</summary>\n\n```python\n{code}\n```\n\n</details>"
 
 
 def leave_guesses(step: Step, notebook: Notebook) -> None:
@@ -172,12 +168,14 @@ def parsed(step: Step, cell: Cell) -> ast.Module:
 
 
 def _stub_lines(tree: ast.Module, begun: int, ended: int) -> list[str]:
-    around = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, _OWNERS) and node.lineno < begun and (node.end_lineno or 0) >= ended - 1
-    ]
-    owner = max(around, key=lambda node: node.lineno, default=tree)
+    owner: Any = tree
+    for node in ast.walk(tree):  # the innermost comes last
+        if (
+            isinstance(node, _OWNERS)
+            and node.lineno < begun
+            and (node.end_lineno or 0) >= ended - 1
+        ):
+            owner = node
     if isinstance(owner, FUNCTIONS):
         return [YOUR_TURN]
     inside = [node for node in owner.body if begun < node.lineno < ended]

@@ -7,8 +7,8 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from . import build as building
 from . import classroom, execute, growth, isolated, launch, notebook, progress
@@ -23,8 +23,7 @@ from .steps import CourseError, Step
 _STEPS = "steps: 3, a range 1-4, or start; default: all"
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """One notebook of the course: the learner's or the solved one of a step."""
 
     course: Course

@@ -8,9 +8,8 @@ import os
 import re
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .folder import shipped
 from .mine import OFF
@@ -29,8 +28,7 @@ _PATH = re.compile(
 _CELL_FILE = re.compile(r"/\S*ipykernel_\d+/\d+\.py")
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(NamedTuple):
     """The cell that stopped a notebook: its number (from 0), and what it said."""
 
     cell: int
@@ -41,8 +39,7 @@ class Failure:
         return f"cell {self.cell + 1}: {self.said}"
 
 
-@dataclass(frozen=True)
-class Ran:
+class Ran(NamedTuple):
     """An executed notebook, and what stopped it, if anything did."""
 
     notebook: Notebook

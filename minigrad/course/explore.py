@@ -11,10 +11,10 @@ A frame returns a picture, a matplotlib figure, a text, or a list of these.
 import base64
 import html
 import io
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
+from ..primitives.arguments import ByName, Function
 from ..viz.graph.style import BLUE, GREEN, VERMILLION
 from .execute import WIDGET
 
@@ -28,7 +28,7 @@ _INK = "#808080"  # readable on white and on nearly black
 class Explorer:
     """The controls, the frame they belong to, and the picture of their present values."""
 
-    def __init__(self, frame: Callable[..., Any], controls: dict[str, Any]) -> None:
+    def __init__(self, frame: Function, controls: ByName) -> None:
         self.frame = frame
         self.controls = controls
         self.first = self.compute()
@@ -53,7 +53,7 @@ class Explorer:
             control.observe(redraw, "value")
         return ipywidgets.VBox([*self.controls.values(), canvas])
 
-    def _repr_mimebundle_(self, **_options: Any) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **_options: Any) -> ByName:
         """The widget, and what is left without a kernel: the first picture, and all the words."""
         picture: Bundle = next((part for part in self.first if len(part) > 1), {})
         words = "\n".join(part.get("text/plain", "") for part in self.first)
@@ -61,7 +61,7 @@ class Explorer:
         return {**picture, "text/plain": words, WIDGET: live}
 
 
-def explore(frame: Callable[..., Any], **controls: Any) -> Explorer:
+def explore(frame: Function, **controls: Any) -> Explorer:
     """Show ``frame(**values)`` below controls that change the values.
 
     A control is any ipywidgets control, or the short forms of ``control``.

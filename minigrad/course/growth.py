@@ -14,9 +14,8 @@ import ast
 import copy
 import difflib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from textwrap import dedent
-from typing import Any
+from typing import Any, NamedTuple
 
 from .folder import Course
 from .steps import BEGIN, END, CourseError, Step
@@ -24,16 +23,14 @@ from .steps import BEGIN, END, CourseError, Step
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-@dataclass(frozen=True)
-class Definition:
+class Definition(NamedTuple):
     """A class, method, function or assigned name: ``code`` is compared, ``text`` is shown."""
 
     code: str
     text: str
 
 
-@dataclass(frozen=True)
-class Growth:
+class Growth(NamedTuple):
     """Two sets of definitions by name: ``Class``, ``Class.method``, ``function``, ``NAME``."""
 
     old: dict[str, Definition]
@@ -54,12 +51,9 @@ class Growth:
     @property
     def kept(self) -> list[str]:
         """Definitions carried over; a class of which nothing changed counts once."""
-        touched = [f"{name}." for name in (*self.new, *self.changed, *self.gone)]
-
-        def is_whole(name: str) -> bool:
-            return name in self.old and not any(each.startswith(f"{name}.") for each in touched)
-
-        return _outermost(list(filter(is_whole, self.now)))
+        touched = "".join(f"\n{name}." for name in (*self.new, *self.changed, *self.gone))
+        both = [name for name in self.now if name in self.old]
+        return _outermost([name for name in both if f"\n{name}." not in touched])
 
     @property
     def gone(self) -> list[str]:

@@ -19,10 +19,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from py_compile import PycInvalidationMode
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import execute
 from .folder import Course
@@ -35,8 +34,7 @@ _RESULT, _LONGEST_RESULT, _GRACE = "result.json", 1_000_000, 10.0
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a notebook's checks said, by exercise, and what stopped it, if anything did."""
 
     verdicts: dict[str, str]

@@ -17,16 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from ..atomic import replacing
+from ..primitives.arguments import ByName
 from ..viz.graph.format import shorten
 from .steps import CourseError
 
-Notebook = dict[str, Any]
+Notebook = ByName
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def load_nbformat() -> Any:
     """The library of that name, without a grammar of web addresses that it would compile for seconds."""
-    modules: dict[str, Any] = sys.modules
+    modules: ByName = sys.modules
     grammar = modules.setdefault("rfc3987_syntax", None)  # as if it were not installed
     try:
         return import_module("nbformat")
@@ -40,7 +41,7 @@ def plain_text(text: str) -> str:
     return _COLOUR.sub("", text)
 
 
-def fingerprint(cells: Iterable[dict[str, Any]]) -> str:
+def fingerprint(cells: Iterable[ByName]) -> str:
     """A hash of what a learner can change: the sources of the cells; empty cells do not count."""
     sources = [(cell["cell_type"], cell["source"].strip()) for cell in cells]
     filled = [pair for pair in sources if pair[1]]
@@ -52,7 +53,7 @@ def is_changed(notebook: Notebook) -> bool:
     return bool(facts(notebook).get("sources") != fingerprint(notebook["cells"]))
 
 
-def facts(notebook: Notebook) -> dict[str, Any]:
+def facts(notebook: Notebook) -> ByName:
     """What its build noted in a notebook: the step, whether it is solved, a hash of its cells."""
     noted = notebook["metadata"].get("minigrad")
     return noted if isinstance(noted, dict) else {}
@@ -97,13 +98,14 @@ def differences(old: Notebook, new: Notebook) -> list[str]:
     lines = []
     for number, cells in enumerate(zip(old["cells"], new["cells"], strict=True)):
         before, now = map(_facts, cells)
-        part = next((part for part in before if before[part] != now[part]), None)
-        if part is not None:
-            lines.append(f"cell {number}: its {part}: {_first(before[part], now[part])}")
+        for part in before:
+            if before[part] != now[part]:
+                lines.append(f"cell {number}: its {part}: {_first(before[part], now[part])}")
+                break
     return lines
 
 
-def _facts(cell: dict[str, Any]) -> dict[str, list[str]]:
+def _facts(cell: ByName) -> dict[str, list[str]]:
     """What is compared of a cell, line by line, in this order."""
     return {
         "kind differs": [cell["cell_type"]],
@@ -113,7 +115,7 @@ def _facts(cell: dict[str, Any]) -> dict[str, list[str]]:
     }
 
 
-def _outputs(cell: dict[str, Any]) -> list[str]:
+def _outputs(cell: ByName) -> list[str]:
     """What the outputs of a cell say; only their kinds where they vary with a processor's last bits."""
     if "varies" in cell["metadata"].get("tags", ()):
         return [output["output_type"] for output in cell["outputs"]]
@@ -133,7 +135,7 @@ def svg_facts(svg: str) -> list[str]:
     return sorted(facts) or [_texts(root)]
 
 
-def _output_facts(output: dict[str, Any]) -> list[str]:
+def _output_facts(output: ByName) -> list[str]:
     kind = output["output_type"]
     if kind == "stream":
         return [output["name"], "".join(output["text"])]
@@ -141,8 +143,10 @@ def _output_facts(output: dict[str, Any]) -> list[str]:
         return ["error", output["ename"], output["evalue"]]
     data = output["data"]
     spare = {"image/png"} if "image/svg+xml" in data else set()  # packages come without it
-    shown = sorted(data.keys() - spare)
-    return ["shows", *(fact for mime in shown for fact in (mime, *_data_facts(mime, data[mime])))]
+    facts = ["shows"]
+    for mime in sorted(data.keys() - spare):
+        facts += [mime, *_data_facts(mime, data[mime])]
+    return facts
 
 
 def _data_facts(mime: str, value: Any) -> list[str]:

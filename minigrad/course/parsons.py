@@ -9,7 +9,7 @@ a  ...
 
 import copy
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from string import ascii_lowercase
 from typing import Any
 
@@ -18,13 +18,14 @@ import numpy as np
 import minigrad as mg
 from minigrad import static
 
+from ..primitives.arguments import Function, Listed
 from .judge import one_line
 
 
 class Parsons:
     """The backward part of a function of x and w, shuffled, with operators that do not belong."""
 
-    def __init__(self, function: Callable[..., Any], seed: int = 0) -> None:
+    def __init__(self, function: Function, seed: int = 0) -> None:
         self.program, right = with_backward(function, {"x": [0.2, 0.3], "w": [0.5, 0.7]})
         self._expected = _gradients(self.program)
         ops = list(right)
@@ -60,7 +61,7 @@ class Parsons:
             raise ValueError(f"no line {min(strange)!r}: the letters are {known}")
         return self._with([self._lines[letter] for letter in letters])
 
-    def _with(self, backward: list[Any]) -> Any:
+    def _with(self, backward: Listed) -> Any:
         program = self.program.clone()
         block = program.global_block()
         forward = [op for op in block.ops if op.role != "backward"]
@@ -87,8 +88,8 @@ def _gradients(program: Any) -> Any:
 
 
 def with_backward(
-    function: Callable[..., Any], parameters: Mapping[str, Sequence[float]]
-) -> tuple[Any, list[Any]]:
+    function: Function, parameters: Mapping[str, Sequence[float]]
+) -> tuple[Any, Listed]:
     """A program that sums what a function gives, and the operators of its backward part."""
     with static.program_guard(static.Program()) as program:
         leaves = (static.parameter(name, np.array(value)) for name, value in parameters.items())

@@ -7,12 +7,11 @@ the package: nothing here knows a rule of differentiation.
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +19,7 @@ import minigrad as mg
 from minigrad import nets, static
 from minigrad.nets.backward import operators
 
+from ..primitives.arguments import ByName, Function, Listed
 from . import progress
 from .parsons import with_backward
 from .steps import need
@@ -30,8 +30,7 @@ SECONDS = 180.0
 Asked = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """What is asked, what is right, and the choices by letter, if there are any."""
 
     text: str
@@ -66,7 +65,7 @@ def _at(values: dict[str, int]) -> str:
     return " and ".join(f"{name} = {value}" for name, value in values.items())
 
 
-def _computed(formula: str, values: dict[str, int]) -> tuple[Any, dict[str, Any]]:
+def _computed(formula: str, values: dict[str, int]) -> tuple[Any, ByName]:
     """What a formula makes of values, and these as the leaves that it is made of."""
     leaves = {name: mg.tensor(float(value), requires_grad=True) for name, value in values.items()}
     return eval(formula, {"mg": mg, "slope": _slope, **leaves}), leaves
@@ -78,12 +77,12 @@ def _gradient(formula: str, name: str, values: dict[str, int]) -> str:
     return f"{_slope(y, leaves[name]).item():g}"
 
 
-def _backward(function: Callable[..., Any], parameters: Sequence[str]) -> list[Any]:
+def _backward(function: Function, parameters: Sequence[str]) -> Listed:
     """The operators of the backward part of a program that sums what a function gives."""
     return with_backward(function, dict.fromkeys(parameters, (0.5, 0.5)))[1]
 
 
-def _summands(function: Callable[..., Any], parameter: str) -> str:
+def _summands(function: Function, parameter: str) -> str:
     """How many names the sum in such a backward part reads, as an answer."""
     [op] = [op for op in _backward(function, parameter) if op.type == "sum"]
     return str(len(op.input_names))
@@ -191,7 +190,7 @@ def shape_of_a_gradient(dice: Random) -> Asked:
     rows, columns = dice.randint(2, 4), dice.randint(5, 7)
     shapes = [(columns,), (rows, 1), (1, columns), ()]
     shape = dice.choice(shapes)
-    b = mg.tensor(np.ones(shape), requires_grad=True)
+    b = mg.ones(shape, requires_grad=True)
     x = np.ones((rows, columns))
     slope = _slope((b * x).sum(), b)
     text = f"y = x * b, with the shapes {(rows, columns)} and {shape}. What shape does b.grad have?"
@@ -235,10 +234,10 @@ def slots_of_a_grad_op(dice: Random) -> Asked:
 
 def left_of_a_network(dice: Random) -> Asked:
     last = dice.choice(["tanh", "exp", "sin"])
-    lines = (("mul", "xw", "h"), ("add", "hb", "s"), (last, "s", "y"))
     ops = [
-        nets.Operator(type, dict(zip("xy", reads, strict=False)), {"out": out})
-        for type, reads, out in lines
+        nets.Operator("mul", {"x": "x", "y": "w"}, {"out": "h"}),
+        nets.Operator("add", {"x": "h", "y": "b"}, {"out": "s"}),
+        nets.Operator(last, {"x": "s"}, {"out": "y"}),
     ]
 
     def left(no_grad: str) -> str:
@@ -375,7 +374,7 @@ def why(said: object) -> None:
         print(f"✗ the engine says {_OPEN[0].right}")
 
 
-def due(cards: dict[str, Any], last: int, now: datetime) -> list[str]:
+def due(cards: ByName, last: int, now: datetime) -> list[str]:
     """The kinds to ask now: those whose day has come, oldest first, then new ones."""
     times = {kind: now for kind in kinds(last)}
     for kind in times.keys() & cards.keys():

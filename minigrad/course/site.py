@@ -8,7 +8,6 @@ A tab keeps no compiled modules between kernels, so what the site serves is comp
 """
 
 import contextlib
-import email
 import functools
 import hashlib
 import html
@@ -72,20 +71,20 @@ def build(
     then nothing is left behind.
     """
     verify_empty(folder, "site")
-    if docs is not None and not (docs / "index.html").is_file():
+    if docs and not (docs / "index.html").is_file():
         raise CourseError(f"{docs} holds no index.html; make the pages first, with sphinx-build")
     need("jupyterlite_pyodide_kernel", "making the site", extra="site")
     with tempfile.TemporaryDirectory() as scratch:
         work = Path(scratch)
         release, viz = (_from_npm(name, work / f"npm{i}") for i, name in enumerate(_NPM))
-        site = _lite(course, work, pyodide is not None)
+        site = _lite(course, work, bool(pyodide))
         (site / "wheels").mkdir()
-        shutil.copy(viz / "dist" / "viz-global.js", site)
-        for name in ("site.js", "notice.js"):
-            shutil.copy(Path(__file__).with_name(name), site)
+        here = Path(__file__).parent
+        for script in (viz / "dist" / "viz-global.js", here / "site.js", here / "notice.js"):
+            shutil.copy(script, site)
         lock = json.loads((release / "pyodide-lock.json").read_text())
         known: Lock = lock["packages"]
-        if pyodide is not None:
+        if pyodide:
             known = {name: e for name, e in known.items() if (pyodide / e["file_name"]).is_file()}
             if "numpy" not in known:
                 raise CourseError(f"{pyodide} does not hold the release {_PYODIDE} of Pyodide")
@@ -93,20 +92,20 @@ def build(
             _add(known, Path(shutil.copy(wheel, site / "wheels")), site)
         _add(known, _own_wheel(course, site / "wheels"), site)
         needed = _complete(known, [*_LOADED, "matplotlib"], site)
-        if pyodide is not None:
+        if pyodide:
             known = {name: known[name] for name in sorted(needed)}
             _copy_pyodide(known, pyodide, release, site)
         shutil.copy(release / _STDLIB, site)
         _compile(known, site, release, work / "modules")
         lock["packages"] = known
         (site / "pyodide-lock.json").write_text(json.dumps(lock))
-        where = "pyodide/" if pyodide is not None else _RELEASE
+        where = "pyodide/" if pyodide else _RELEASE
         (site / "site.json").write_text(json.dumps({"pyodide": where, "packages": _LOADED}))
-        if docs is not None:
+        if docs:
             shutil.copytree(docs, site / "docs")
         a, b, d = (mg.tensor(value, requires_grad=True) for value in (2.0, 3.0, 4.0))
         mg.play((a + b) * d).save(site / "first.html")  # the example of the README
-        (site / "index.html").write_text(_start_page(course, docs is not None), encoding="utf-8")
+        (site / "index.html").write_text(_start_page(course, bool(docs)), encoding="utf-8")
         (site / ".nojekyll").touch()  # or GitHub's pages leave out folders that begin with _
         shutil.copytree(site, folder, dirs_exist_ok=True)
 
@@ -225,8 +224,7 @@ def _compile(known: Lock, site: Path, release: Path, scratch: Path) -> None:
     archives = {name: site / e["file_name"] for name, e in known.items() if "/" in e["file_name"]}
     archives["python"] = site / _STDLIB
     for name, archive in archives.items():
-        with zipfile.ZipFile(archive) as files:
-            files.extractall(scratch / name)
+        shutil.unpack_archive(archive, scratch / name, "zip")
     program = Path(__file__).with_name("compile.js")
     _run(["node", str(program), str(release), str(scratch)], "compiling the packages")
     for name, archive in archives.items():
@@ -258,15 +256,14 @@ def _add(known: Lock, wheel: Path, site: Path) -> None:
     """Enter a wheel that the site serves, as Pyodide enters its own."""
     from packaging.requirements import Requirement
 
+    [about] = importlib.metadata.distributions(path=[str(wheel)])
+    requirements = map(Requirement, about.requires or ())
     with zipfile.ZipFile(wheel) as archive:
         files = archive.namelist()
-        metadata = next(name for name in files if name.endswith(".dist-info/METADATA"))
-        about = email.message_from_bytes(archive.read(metadata))
-    requirements = map(Requirement, about.get_all("Requires-Dist", []))
     tops = {name.split("/")[0].removesuffix(".py") for name in files if ".dist-info/" not in name}
-    known[_key(about["Name"])] = {
-        "name": _key(about["Name"]),
-        "version": about["Version"],
+    known[_key(about.name)] = {
+        "name": _key(about.name),
+        "version": about.version,
         "file_name": wheel.relative_to(site).as_posix(),
         "install_dir": "site",
         "sha256": _sha256(wheel),

@@ -8,11 +8,10 @@ import re
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from textwrap import indent
-from typing import Any
+from typing import Any, NamedTuple
 
 from .folder import Course, shipped
 from .steps import BEGIN, END, Cell
@@ -21,8 +20,7 @@ Namespace = dict[str, Any]
 _WRITTEN = Path(__file__).parent / "checks"
 
 
-@dataclass(frozen=True)
-class Mistake:
+class Mistake(NamedTuple):
     """One wrong answer that learners give: the solution, with ``new`` in place of ``old``.
 
     Without ``old``, ``new`` takes the place of the whole solution.

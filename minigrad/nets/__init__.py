@@ -2,18 +2,10 @@
 
 backward     operators, nets and the scopes they run in; the grad operator of each; a step net, run once per element
 """
+# ruff: noqa: F403
 
 from ..errors.calls import check_functions
-from .backward import (
-    Backward,
-    NetOp,
-    Operator,
-    RnnGradOp,
-    RnnOp,
-    Scope,
-    build_grad_op,
-    fc,
-)
+from .backward import *
+from .backward import __all__
 
-__all__ = ["Backward", "NetOp", "Operator", "RnnGradOp", "RnnOp", "Scope", "build_grad_op", "fc"]
 check_functions(globals(), __all__)

@@ -23,6 +23,7 @@ import numpy as np
 
 from ..errors import ProgramError, describe, did_you_mean, user_frame, wrong
 from ..grad_names import EMPTY, GRAD, SCOPES, ZERO, GradNames
+from ..primitives.arguments import ByName, Listed, Slots
 from ..static.backward.grad_ops import default_grad_op
 from ..static.backward.passes import rename_writers
 from ..static.program import operator as static_operator
@@ -30,11 +31,11 @@ from ..static.program.operator import check_operator, check_slots, op_info, seve
 from ..static.run.interpreter import outer_reads
 from ..static.run.kernels import refused, run_op
 
-Slots = dict[str, list[str]]
+__all__ = ["Backward", "NetOp", "Operator", "RnnGradOp", "RnnOp", "Scope", "build_grad_op", "fc"]
 Given = Mapping[str, str | Sequence[str]]
 
 
-class Scope(dict[str, Any]):
+class Scope(ByName):
     """Names and their values; a name that is not here is looked up in ``parent``.
 
     >>> step = Scope({"h": 2.0}, parent=Scope({"W": 3.0}))
@@ -84,13 +85,13 @@ class Operator(static_operator.Operator):
             if slot not in self.outputs and not info.is_grad:
                 raise wrong(f"{type} needs a name for its output {slot!r}", f'{{{slot!r}: "c"}}')
 
-    def _begin(self, type: str, attrs: Mapping[str, Any] | None = None) -> None:
+    def _begin(self, type: str, attrs: Any = None) -> None:
         """What every operator has besides its slots, the user's line among it."""
         self.type = type
         self.attrs = dict(attrs or {})
         self.role = "forward"
         self.forward_op = self.copy_of = None
-        frame = user_frame(3)
+        frame = user_frame()
         self.code, self.lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
 
     def run(self, scope: Any) -> None:
@@ -242,8 +243,8 @@ class RnnOp(Operator):
             raise wrong(what, 'sequences={"x": "xs"}: x in a step, xs outside')
         shared = [n for n in reads if n not in self.sequences and n not in self.starts]
         self.inputs = {
-            "x": [*self.sequences.values()],
-            "start": [*self.starts.values()],
+            "x": list(self.sequences.values()),
+            "start": list(self.starts.values()),
             "shared": shared,
         }
         out, ends = [*self.stacked.values()], [*self.last.values()]
@@ -292,17 +293,15 @@ class RnnGradOp(Operator):
         self.at(rnn)
         self.stepnet, self.seeds = stepnet, dict(seeds)
         self.forward_op, self.memories = rnn, rnn.memories
-        self.inputs = {**rnn.inputs, "scopes": rnn.outputs["scopes"]}
-        for slot in ("out", "last"):
-            self.inputs[f"{slot}_grad"] = grads(rnn.outputs[slot])
-        written = stepnet.output_names
-        self.outputs = {
-            "x_grad": [
-                v + GRAD if n + GRAD in written else EMPTY for n, v in rnn.sequences.items()
-            ],
-            "start_grad": grads(rnn.inputs["start"]),
-            "shared_grad": [g if g in written else EMPTY for g in grads(rnn.inputs["shared"])],
-        }
+        out, last, scopes = rnn.outputs.values()
+        of_results = {"scopes": scopes, "out_grad": grads(out), "last_grad": grads(last)}
+        self.inputs = rnn.inputs | of_results
+        self.outputs = {slot + "_grad": grads(listed) for slot, listed in rnn.inputs.items()}
+        shared = rnn.inputs["shared"]
+        for slot, inside in (("x_grad", rnn.sequences), ("shared_grad", shared)):
+            for k, name in enumerate(grads(inside)):
+                if name not in stepnet.output_names:
+                    self.outputs[slot][k] = EMPTY
 
     def run(self, scope: Any) -> None:
         """Walk the steps backwards."""
@@ -474,9 +473,10 @@ def add_up(net: NetOp, seeds: Sequence[str]) -> list[str]:
     A seed that the net writes, too, has the first writer outside; returned are the seeds' names.
     """
     renamed = list(seeds)
-    writers: dict[str, list[Any]] = {name: [(None, renamed, k)] for k, name in enumerate(renamed)}
+    writers: dict[str, Listed] = {name: [(None, renamed, k)] for k, name in enumerate(renamed)}
     for place in places(net):
-        for listed in place[1].outputs.values():
+        _, op = place
+        for listed in op.outputs.values():
             for k, name in enumerate(listed):
                 writers.setdefault(name, []).append((place, listed, k))
     for name, sites in reversed(writers.items()):  # of two sums in one place the first comes last
@@ -489,7 +489,7 @@ def add_up(net: NetOp, seeds: Sequence[str]) -> list[str]:
 
 def refuse_second_values(op: Operator) -> None:
     """A grad op may need the first value of a name: nobody may write it again."""
-    writer: dict[str, Any] = dict.fromkeys(op.input_names)
+    writer: ByName = dict.fromkeys(op.input_names)
     for at in operators(NetOp([op])):
         for name in at.output_names:
             if name in writer:

@@ -167,9 +167,8 @@ def cross(x, y, axis=-1):
                 f"cross(x: {describe(x)}, y: {describe(y)}, axis={axis}) needs vectors of three numbers",
                 "axis=… names the axis of length 3",
             )
-
-    ahead, behind = ([roll(v, by, axis) for v in (x, y)] for by in (-1, 1))
-    return sub(mul(ahead[0], behind[1]), mul(behind[0], ahead[1]))
+    one_ahead = sub(mul(x, roll(y, -1, axis)), mul(roll(x, -1, axis), y))
+    return roll(one_ahead, -1, axis)
 
 
 def kron(x, y):

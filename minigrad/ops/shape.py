@@ -21,7 +21,8 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 DType = np.dtype[Any]
 Shape = tuple[int, ...]
-Inputs = dict[str, list[tuple[Shape, Any]]]
+Outputs = list[tuple[Shape, Any]]
+Inputs = dict[str, Outputs]
 
 
 def fits(a: Shape, b: Shape) -> bool:
@@ -31,7 +32,7 @@ def fits(a: Shape, b: Shape) -> bool:
     )
 
 
-def shape_attr(inputs: Inputs, attrs: Attrs) -> list[tuple[Shape, Any]]:
+def shape_attr(inputs: Inputs, attrs: Attrs) -> Outputs:
     """The output has the shape that an attr says: ops that are the way back of another op."""
     like = inputs.get("shape_like")
     dtypes = [d for slot in ("x", "y", "w") for _, d in inputs.get(slot, []) if d.kind in "fc"]
@@ -39,7 +40,7 @@ def shape_attr(inputs: Inputs, attrs: Attrs) -> list[tuple[Shape, Any]]:
     return [(shape, np.result_type(*dtypes) if dtypes else inputs["x"][0][1])]
 
 
-def reshaped(inputs: Inputs, attrs: Attrs) -> list[tuple[Shape, Any]]:
+def reshaped(inputs: Inputs, attrs: Attrs) -> Outputs:
     """`reshape`: sizes are checked where all are known."""
     ((out, dtype),), shape = shape_attr(inputs, attrs), inputs["x"][0][0]
     if "shape_like" not in inputs and -1 not in shape:
@@ -47,7 +48,7 @@ def reshaped(inputs: Inputs, attrs: Attrs) -> list[tuple[Shape, Any]]:
     return [(out, dtype)]
 
 
-def broadcasted(inputs: Inputs, attrs: Attrs) -> list[tuple[Shape, Any]]:
+def broadcasted(inputs: Inputs, attrs: Attrs) -> Outputs:
     """`broadcast_to`: shapes are checked where all sizes are known."""
     ((out, dtype),), shape = shape_attr(inputs, attrs), inputs["x"][0][0]
     if -1 not in shape and -1 not in out:
@@ -55,13 +56,13 @@ def broadcasted(inputs: Inputs, attrs: Attrs) -> list[tuple[Shape, Any]]:
     return [(out, dtype)]
 
 
-def like_x(inputs: Inputs, attrs: Attrs) -> list[tuple[Shape, Any]]:
+def like_x(inputs: Inputs, attrs: Attrs) -> Outputs:
     """`inv` and `cholesky`: stand-ins have no inverse."""
     ((shape, dtype),) = inputs["x"]
     return [(shape, np.result_type(dtype, np.float32))]
 
 
-def solved(inputs: Inputs, attrs: Attrs) -> list[tuple[Shape, Any]]:
+def solved(inputs: Inputs, attrs: Attrs) -> Outputs:
     """`solve`, with a vector or matrices on the right."""
     ((a, a_dtype),), ((b, b_dtype),) = inputs["a"], inputs["b"]
     shape = a[:-1] if len(b) == 1 else (*np.broadcast_shapes(a[:-2], b[:-2]), *b[-2:])

@@ -119,9 +119,9 @@ def conv2d_input(x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
     """Spread values ``x`` over the windows they came from: the way back to the input."""
     how = _fits(x, shape, w.shape, stride, padding, dilation)
     filters = np.swapaxes(w.reshape(groups, len(w) // groups, -1), 1, 2)
-    values = x.reshape(len(x), groups, filters.shape[2], *x.shape[2:])
     places = x.shape[2] * x.shape[3]  # -1 could be anything where the batch is empty
-    columns = np.matmul(filters, values.reshape(*values.shape[:3], places))
+    values = x.reshape(len(x), groups, filters.shape[2], places)
+    columns = np.matmul(filters, values)
     columns = columns.reshape(len(x), shape[1], *w.shape[2:], *x.shape[2:])
     return add_columns(columns, shape, *how)
 
