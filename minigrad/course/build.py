@@ -119,9 +119,9 @@ def verify(step: Step, ran: Ran, *, solved: bool) -> None:
     A cell failed or printed a warning, a solution fails its check, a stub passes.
     """
     step = page(step, solved=solved)
-    kind, wrong, verdict = "learner's", "✓", "the stub passes"
-    if solved:
-        kind, wrong, verdict = "solved", "✗", "the solution fails"
+    kind, wrong, verdict = (
+        ("solved", "✗", "the solution fails") if solved else ("learner's", "✓", "the stub passes")
+    )
     if ran.failure:
         said = f"the {kind} notebook, {ran.failure}\n{ran.failure.traceback}"
         raise CourseError(said, step.path, step.cells[ran.failure.cell].line)

@@ -16,12 +16,12 @@ import sys
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from ..primitives.arguments import Function
 from .diagnosis import diagnose, parting
 from .judge import Wrong, one_line, run_cases
 from .mine import is_cell, is_learners, keep
@@ -38,11 +38,10 @@ _ID = re.compile(r"\d{1,2}[a-z]")
 YOURS, OURS = ": the notebook goes on with yours", " (Until it passes, the notebook uses ours.)"
 
 
-@dataclass(frozen=True)
-class Checker:
+class Checker(NamedTuple):
     """A registered checker: its function, and one hint for each wrong try."""
 
-    function: Callable[..., None]
+    function: Function
     hints: tuple[str, ...] = ()
 
 
@@ -61,9 +60,7 @@ _CHECKERS: dict[str, Checker] = {}
 _TRIES: Counter[tuple[str, str]] = Counter()
 
 
-def checker(
-    id: str, *, hint: str | tuple[str, ...] = ()
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def checker(id: str, *, hint: str | tuple[str, ...] = ()) -> Function:
     """Register a function ``(object, …) -> None`` as the checker of exercise ``id``.
 
     Several hints come one after the other: a question, a pointer, the answer. Those of the course
@@ -74,7 +71,7 @@ def checker(
     if not _ID.fullmatch(id):
         raise CourseError(f"{id!r} is not the id of an exercise; write the step and a letter: '3a'")
 
-    def register(function: Callable[..., None]) -> Callable[..., None]:
+    def register(function: Function) -> Function:
         _CHECKERS[id] = Checker(function, (hint,) if isinstance(hint, str) else hint)
         return function
 
@@ -132,22 +129,21 @@ def examine(
 
     Raises CourseError where the course has no exercise of this id.
     """
-    registered = find_checker(id)
+    judge, stages = find_checker(id)
     untouched = Verdict(id, False, f"{UNTOUCHED} {id}: your turn")  # no try yet, so no hint
     if any(each is ... for each in objects):
         return untouched
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # the line says what came of it
-            registered.function(*objects)
+            judge(*objects)
     except (Exception, SystemExit) as error:
         if isinstance(error, NotImplementedError) and str(error) in ("", "your turn"):
             if not (called := _elsewhere(error)):
                 return untouched
             error = Wrong(f"your code calls {called}, which is not written yet")
         said, when = _reason(error).rstrip("."), ""
-        stages = registered.hints
-        known = diagnose(id, registered.function, error, namespace)
+        known = diagnose(id, judge, error, namespace)
         if known:
             when, stages = known.when, (known.question, *stages[1:])
             said += f". You get this when {when}"
@@ -169,7 +165,7 @@ def find_checker(id: str) -> Checker:
         for each, takes, cases in tables(int(id[:-1])):
             _CHECKERS[each] = Checker(partial(run_cases, helpers, takes, cases))
     if known := _CHECKERS.get(id):
-        return Checker(known.function, known.hints or hints(id))
+        return known._replace(hints=known.hints or hints(id))
     near = ", ".join(registered(id[:-1]))
     advice = f"step {id[:-1]} has {near}" if near else "ids are a step and a letter: '3a'"
     raise CourseError(f"no exercise {id!r}; {advice}")

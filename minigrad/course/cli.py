@@ -106,7 +106,7 @@ def build(options: argparse.Namespace) -> int:
     course = find_course()
     targets = _targets(course, options.steps, [False, True])
     fresh = [building.make(course, target.step, solved=target.solved) for target in targets]
-    results = execute.run_all([(each, course.root) for each in fresh])
+    results = execute.run_all(fresh, course.root)
     status = 0
     for target, ran in zip(targets, results, strict=True):
         try:
@@ -193,8 +193,9 @@ def _executed(targets: Sequence[Target], go_on: bool = False) -> Iterable[tuple[
     for target in targets:
         if not target.path.exists():
             raise CourseError(f"{target.label} is missing: minigrad build {target.step.name}")
-    runs = [(notebook.read(target.path), target.course.root) for target in targets]
-    return zip(targets, execute.run_all(runs, go_on=go_on), strict=True)
+    runs = [notebook.read(target.path) for target in targets]
+    root = targets[0].course.root if targets else Path()
+    return zip(targets, execute.run_all(runs, root, go_on=go_on), strict=True)
 
 
 def _compare(target: Target, fresh: Notebook) -> int:

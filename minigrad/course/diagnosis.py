@@ -8,11 +8,11 @@ Where the value is a list, a picture shows where it parts from the right one.
 import contextlib
 import io
 import re
-from collections.abc import Callable
 from typing import Any
 
 from minigrad import viz
 
+from ..primitives.arguments import Function
 from .judge import Mismatch, agree, shown
 from .solution import Mistake, Namespace, find_solution, mistakes, restored, solve
 
@@ -21,7 +21,7 @@ _CHANCE = {AttributeError: r"|^'NoneType' .*|'[\w.]+' object", TypeError: r"|'[\
 
 
 def diagnose(
-    id: str, judge: Callable[..., None], failure: BaseException, namespace: Namespace | None
+    id: str, judge: Function, failure: BaseException, namespace: Namespace | None
 ) -> Mistake | None:
     """The known mistake that ``judge`` refuses with the same failure, if there is one.
 
@@ -47,7 +47,7 @@ def parting(failure: BaseException) -> Any:
     """
     if not isinstance(failure, Mismatch):
         return None
-    pair: tuple[Any, Any] = (failure.observed, failure.expected)
+    pair = failure.observed, failure.expected
     if not all(isinstance(each, list | tuple) and len(each) <= 12 for each in pair):
         return None
     yours, right = ([_short(item) for item in each] for each in pair)

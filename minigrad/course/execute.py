@@ -69,12 +69,12 @@ def side_by_side(
             yield task.result()
 
 
-def run_all(runs: Sequence[tuple[Notebook, Path]], *, go_on: bool = False) -> Iterator[Ran]:
-    """Execute notebooks, each with ``notebooks/`` of its root as working folder; each as it comes.
+def run_all(notebooks: Sequence[Notebook], root: Path, *, go_on: bool = False) -> Iterator[Ran]:
+    """Execute notebooks, with ``notebooks/`` of their root as working folder; each as it comes.
 
     ``go_on`` runs the cells after one that failed too.
     """
-    return side_by_side(lambda item: run(*item, go_on=go_on), runs)
+    return side_by_side(lambda each: run(each, root, go_on=go_on), notebooks)
 
 
 def verdicts(notebook: Notebook) -> dict[str, str]:

@@ -29,8 +29,7 @@ class Explorer:
     """The controls, the frame they belong to, and the picture of their present values."""
 
     def __init__(self, frame: Function, controls: ByName) -> None:
-        self.frame = frame
-        self.controls = controls
+        self.frame, self.controls = frame, controls
         self.first = self.compute()
 
     def compute(self) -> list[Bundle]:

@@ -34,7 +34,7 @@ class Mismatch(Wrong):
     'the gradient is 2.0, expected 3.0'
     """
 
-    def __init__(self, what: str, observed: object, expected: object) -> None:
+    def __init__(self, what: str, observed: Any, expected: Any) -> None:
         super().__init__(f"{what} is {shown(observed)}, expected {shown(expected)}")
         self.what, self.observed, self.expected = what, observed, expected
 

@@ -247,8 +247,8 @@ def left_of_a_network(dice: Random) -> Asked:
     cases = ["x", "w", "x w", "h", "b h", "s", "x b"]
     no_grad = dice.choice(cases)
     text = f"h = x * w, s = h + b, y = {last}(s). Which grad operators are left in its backward"
-    asked = f"{text} network with no_grad = {{{', '.join(no_grad.split())}}}?"
-    return asked, left(no_grad), *map(left, cases)
+    text += f" network with no_grad = {{{', '.join(no_grad.split())}}}?"
+    return text, left(no_grad), *map(left, cases)
 
 
 def parts_of_a_sum(dice: Random) -> Asked:

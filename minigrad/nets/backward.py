@@ -116,8 +116,8 @@ def read(scope: Any, name: str, reader: Any = "") -> Any:
         known = scope if isinstance(scope, Mapping) else scope.values
         hint = f"; give it before the run: scope[{name!r}] = …"
         hint = hint if name.endswith(GRAD) else did_you_mean(name, known)
-        message = f"{name!r} has no value in this scope{hint}\n  read by {reader}"
-        raise ProgramError(message) from None
+        what = f"{name!r} has no value in this scope{hint}\n  read by {reader}"
+        raise ProgramError(what) from None
     return np.asarray(getattr(value, "_data", value)) if not isinstance(value, list) else value
 
 
@@ -241,11 +241,10 @@ class RnnOp(Operator):
         if not self.sequences:
             what = "an RnnOp needs a sequence: its length is the number of steps"
             raise wrong(what, 'sequences={"x": "xs"}: x in a step, xs outside')
-        shared = [n for n in reads if n not in self.sequences and n not in self.starts]
         self.inputs = {
             "x": list(self.sequences.values()),
             "start": list(self.starts.values()),
-            "shared": shared,
+            "shared": [n for n in reads if n not in {*self.sequences, *self.starts}],
         }
         out, ends = [*self.stacked.values()], [*self.last.values()]
         self.outputs = {"out": out, "last": ends, "scopes": [(out + ends + ["rnn"])[0] + SCOPES]}
@@ -310,23 +309,25 @@ class RnnGradOp(Operator):
         (steps,) = values["scopes"]
         from_outside = dict(zip(rnn.stacked, values["out_grad"], strict=True))
         ends = dict(zip(rnn.last, values["last_grad"], strict=True))
-        starts = zip(rnn.memories, values["start"], strict=True)
-        state = {pre: ends.pop(now, _zeros(v)) for (pre, now), v in starts}  # each end once
-        total = dict(zip(rnn.inputs["shared"], map(_zeros, values["shared"]), strict=True))
-        elements = dict(zip(rnn.sequences, map(_zeros, values["x"]), strict=True))
+        inside = [*rnn.sequences, *rnn.starts, *rnn.inputs["shared"]]
+        zeros = map(_zeros, values["x"] + values["start"] + values["shared"])
+        gradients = dict(zip(inside, zeros, strict=True))
+        for pre, now in rnn.memories:
+            gradients[pre] = ends.pop(now, gradients[pre])  # each end once
         for t, step in reversed([*enumerate(steps)]):
             for name, seed in self.seeds.items():
-                parts = [state[pre] for pre, now in rnn.memories if now == name]
+                parts = [gradients[pre] for pre, now in rnn.memories if now == name]
                 parts += [from_outside[name][t]] if name in from_outside else []
                 write(step, seed, sum(parts[1:], start=parts[0]))
             self.stepnet.run(step)
-            state = {pre: step.get(pre + GRAD, _zeros(step[pre])) for pre in state}
-            total = {name: v + step.get(name + GRAD, 0.0) for name, v in total.items()}
-            for name, rows in elements.items():
-                rows[t] = step.get(name + GRAD, 0.0)
-        for slot, values_of in (("x", elements), ("start", state), ("shared", total)):
-            for name, v in zip(self.outputs[slot + "_grad"], values_of.values(), strict=True):
-                write(scope, name, v)
+            for name, so_far in gradients.items():
+                made = step.get(name + GRAD, _zeros(step[name]))
+                if name in rnn.sequences:
+                    so_far[t] = made
+                else:
+                    gradients[name] = made if name in rnn.starts else so_far + made
+        for name, v in zip(self.output_names, gradients.values(), strict=True):
+            write(scope, name, v)
 
 
 def _zeros(value: Any) -> Any:
@@ -523,6 +524,9 @@ def fc(x: str, w: str, b: str, out: str, activation: str = "sigmoid") -> NetOp:
     >>> [op.type for op in fc("x", "W", "b", "y").ops]
     ['matmul', 'add', 'sigmoid']
     """
-    product = Operator("matmul", {"x": x, "y": w}, {"out": f"{out}.product"})
-    total = Operator("add", {"x": f"{out}.product", "y": b}, {"out": f"{out}.sum"})
-    return NetOp([product, total, Operator(activation, {"x": f"{out}.sum"}, {"out": out})], "fc")
+    ops = [
+        Operator("matmul", {"x": x, "y": w}, {"out": f"{out}.product"}),
+        Operator("add", {"x": f"{out}.product", "y": b}, {"out": f"{out}.sum"}),
+        Operator(activation, {"x": f"{out}.sum"}, {"out": out}),
+    ]
+    return NetOp(ops, "fc")

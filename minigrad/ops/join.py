@@ -218,7 +218,7 @@ def repeat(x, repeats, axis=None):
     axis = one_axis(axis, np.ndim(x))
     if isinstance(repeats, int | np.integer):
         apart = expand_dims(x, axis + 1)
-        times = [1] * (axis + 1) + [int(repeats)] + [1] * (np.ndim(x) - axis - 1)
+        times = [int(repeats)] + [1] * (np.ndim(x) - axis - 1)
         return flatten(tile(apart, times), axis, axis + 1)
     n = np.shape(x)[axis]
     return take(x, np.repeat(np.arange(n), np.broadcast_to(repeats, n)), axis)

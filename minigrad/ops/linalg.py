@@ -415,11 +415,10 @@ einsum_of.grad(x=_einsum_rule).formula(x="einsum(g, others)")
 
 def _pull(k, terms, out, x, out_grad, shape):
     """The gradient of operand k: the product of all the others, read along its letters."""
-    others = [t for j, t in enumerate(terms) if j != k]
-    term, known = terms[k], set(out).union(*others)
-    letters = "".join(dict.fromkeys(c for c in term if c in known))
-    values = [out_grad, *(a for j, a in enumerate(x) if j != k)]
-    value = einsum_of(values, subscripts=f"{','.join([out, *others])}->{letters}")
+    term, terms = terms[k], [*terms[:k], out, *terms[k + 1 :]]
+    letters = "".join(dict.fromkeys(c for c in term if c in "".join(terms)))
+    values = [*x[:k], out_grad, *x[k + 1 :]]
+    value = einsum_of(values, subscripts=f"{','.join(terms)}->{letters}")
     if letters == term:
         return fit(value, shape)
     return spread(value, shape, letters, term)

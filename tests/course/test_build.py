@@ -61,7 +61,7 @@ def test_the_files_are_valid_notebooks_in_the_bytes_jupyter_writes(built):
 def test_a_second_build_gives_the_same_bytes_whatever_the_hash_seed(built, monkeypatch):
     monkeypatch.setenv("PYTHONHASHSEED", "7")
     step = built.step(90)
-    (ran,) = execute.run_all([(build.make(built, step, solved=False), built.root)])
+    (ran,) = execute.run_all([build.make(built, step, solved=False)], built.root)
     path = built.notebooks / "step90_first.ipynb"
     assert notebook.dumps(ran.notebook) == path.read_text(encoding="utf-8")
 
@@ -78,7 +78,7 @@ def test_a_kernel_whose_port_is_taken_is_started_again(built, monkeypatch):
 
         monkeypatch.setattr(LocalPortCache, "find_available_port", find_available_port)
         written_notebook = build.make(built, built.step(90), solved=False)
-        (ran,) = execute.run_all([(written_notebook, built.root)])
+        (ran,) = execute.run_all([written_notebook], built.root)
     assert not taken
     assert ran.notebook["cells"][-1]["execution_count"]
 
