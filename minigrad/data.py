@@ -139,9 +139,10 @@ def windows(sequence: Array, length: int, every: int = 1) -> Windows:
     ([[0, 1, 2], [2, 3, 4]], [[1, 2, 3], [3, 4, 5]])
     """
     if not 0 < length < len(sequence) or every < 1:
-        what = f"windows(length={length}, every={every}) of a sequence of {len(sequence)}"
-        advice = f"the length must be from 1 to {len(sequence) - 1}, every at least 1"
-        raise refusal(what, advice)
+        raise refusal(
+            f"windows(length={length}, every={every}) of a sequence of {len(sequence)}",
+            f"the length must be from 1 to {len(sequence) - 1}, every at least 1",
+        )
     pieces = np.lib.stride_tricks.sliding_window_view(sequence, length + 1)[::every]
     return Windows(pieces[:, :-1].copy(), pieces[:, 1:].copy())
 

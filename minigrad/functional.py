@@ -63,9 +63,11 @@ def _called(function: Function, xs: Tensors, inputs: Any) -> tuple[Tensors, Any]
     roots = [(y._node, None) for y in outs if isinstance(y, Tensor)]
     leaves = {id(end.ref()) for end in discovered(roots)[1]}
     if not leaves.isdisjoint(map(id, as_list(inputs))) and leaves.isdisjoint(map(id, xs)):
-        what = "the function does not use its arguments, copies of the inputs, but the inputs themselves"
-        advice = "use the arguments, or create_graph=True: then they are the inputs, as a model holds them"
-        raise refusal(what, advice, GradError)
+        raise refusal(
+            "the function does not use its arguments, copies of the inputs, but the inputs themselves",
+            "use the arguments, or create_graph=True: then they are the inputs, as a model holds them",
+            GradError,
+        )
     for out in outs or [None]:
         if not isinstance(out, Tensor):
             what = f"the function must return a Tensor or a tuple of Tensors, not {describe(out)}"
@@ -178,8 +180,9 @@ def _gradient(function: Function, xs: Tensors, inputs: Any) -> tuple[Tensor, Ten
     (y, *more), result = _called(function, xs, inputs)
     if more or y.size != 1:
         shown = describe(result if more else y)
-        what = f"the function must return one number, it returned {shown}"
-        raise refusal(what, "reduce it with .sum()")
+        raise refusal(
+            f"the function must return one number, it returned {shown}", "reduce it with .sum()"
+        )
     return y, _grads([y], [None], xs, True)
 
 

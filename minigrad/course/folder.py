@@ -54,8 +54,7 @@ class Course:
                 raise CourseError("the name of a step is stepNN_words.py, with two digits", path)
             number = int(match[1])
             if paths.setdefault(number, path) != path:
-                said = f"step {number} is also {paths[number].name}; renumber one"
-                raise CourseError(said, path)
+                raise CourseError(f"step {number} is also {paths[number].name}; renumber one", path)
         return paths
 
     @property

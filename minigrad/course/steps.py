@@ -150,8 +150,9 @@ def _header(marker: str, number: int) -> tuple[str, tuple[str, ...]]:
     try:
         tags = json.loads(match["tags"] or "[]")
     except json.JSONDecodeError:
-        said = f"tags are a list in double quotes, not tags={match['tags']}"
-        raise CourseError(said, line=number) from None
+        raise CourseError(
+            f"tags are a list in double quotes, not tags={match['tags']}", line=number
+        ) from None
     for tag in tags:
         if tag not in TAGS and not _EXERCISE.fullmatch(tag):
             known = ", ".join(sorted(TAGS))
@@ -191,10 +192,10 @@ def _verify_markers(cell: Cell) -> None:
     marks = [(line, number) for number, line in numbered if line in (BEGIN, END)]
     if marks and "exercise" not in cell.tags:
         mark, number = marks[0]
-        said = f'{mark!r} outside an exercise; add the tags "exercise", "ex-…"'
-        raise CourseError(said, line=number)
+        raise CourseError(
+            f'{mark!r} outside an exercise; add the tags "exercise", "ex-…"', line=number
+        )
     for k, (mark, number) in enumerate(marks):
         last = k + 1 == len(marks)
         if mark != (BEGIN, END)[k % 2] or (mark == BEGIN and last):
-            said = f"{mark!r} alone: {BEGIN!r} and {END!r} stand in pairs"
-            raise CourseError(said, line=number)
+            raise CourseError(f"{mark!r} alone: {BEGIN!r} and {END!r} stand in pairs", line=number)

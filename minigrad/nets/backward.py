@@ -116,8 +116,9 @@ def read(scope: Any, name: str, reader: Any = "") -> Any:
         known = scope if isinstance(scope, Mapping) else scope.values
         hint = f"; give it before the run: scope[{name!r}] = …"
         hint = hint if name.endswith(GRAD) else did_you_mean(name, known)
-        what = f"{name!r} has no value in this scope{hint}\n  read by {reader}"
-        raise ProgramError(what) from None
+        raise ProgramError(
+            f"{name!r} has no value in this scope{hint}\n  read by {reader}"
+        ) from None
     return np.asarray(getattr(value, "_data", value)) if not isinstance(value, list) else value
 
 

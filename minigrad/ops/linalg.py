@@ -391,8 +391,7 @@ def einsum(subscripts, *operands):
     tensor(11.)
     """
     if not isinstance(subscripts, str):
-        what = "einsum takes the subscripts first"
-        raise refusal(what, 'einsum("ij,jk->ik", x, y)', DTypeError)
+        raise refusal("einsum takes the subscripts first", 'einsum("ij,jk->ik", x, y)', DTypeError)
     listed = len(operands) == 1 and isinstance(operands[0], list)
     return einsum_of(operands[0] if listed else list(operands), subscripts=subscripts)
 

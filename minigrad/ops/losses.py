@@ -33,8 +33,9 @@ def one_hot(indices, num_classes=None):
     indices = as_value(indices)
     known = _known(indices)
     if dtype_of(indices).kind not in "iu":
-        what = f"one_hot takes integers, not {describe(indices)}"
-        raise refusal(what, "indices.astype(int)", DTypeError)
+        raise refusal(
+            f"one_hot takes integers, not {describe(indices)}", "indices.astype(int)", DTypeError
+        )
     if num_classes is None:
         if known is None or not known.size:
             raise refusal("one_hot does not know how many classes there are", "num_classes=10")
@@ -61,8 +62,9 @@ def cross_entropy(
     """
     target, share = as_value(target), label_smoothing
     if not (isinstance(share, int | float) and 0 <= share <= 1):
-        what = f"label_smoothing={share!r} is no share"
-        raise refusal(what, "label_smoothing=0.1", ArgumentError)
+        raise refusal(
+            f"label_smoothing={share!r} is no share", "label_smoothing=0.1", ArgumentError
+        )
     if dtype_of(target).kind != "f" or not fits(np.shape(x), np.shape(target)):
         if reduction == "mean" and weight is None and ignore_index is None and not share:
             return mean_cross_entropy(x, target, axis)
