@@ -5,7 +5,6 @@ Cell ids and kernel are fixed, so the same source gives the same bytes.
 
 import ast
 import re
-from dataclasses import replace
 from textwrap import indent
 from typing import Any
 
@@ -41,8 +40,8 @@ def page(step: Step, *, solved: bool) -> Step:
     """
     if solved or not step.exercises:
         return step
-    shown = (replace(cell, source=_without_asserts(step, cell)) for cell in step.cells)
-    return replace(step, cells=tuple(cell for cell in shown if cell.source))
+    shown = (cell._replace(source=_without_asserts(step, cell)) for cell in step.cells)
+    return step._replace(cells=tuple(cell for cell in shown if cell.source))
 
 
 def _without_asserts(step: Step, cell: Cell) -> str:
@@ -181,16 +180,14 @@ def _stub_lines(tree: ast.Module, begun: int, ended: int) -> list[str]:
     inside = [node for node in owner.body if begun < node.lineno < ended]
     if isinstance(owner, ast.ClassDef):  # a class is right without the methods asked for
         inside = [node for node in inside if not isinstance(node, FUNCTIONS)]
-    names = [name for node in inside for name in _bound(node)]
+    names = []
+    for node in inside:
+        if isinstance(node, _OWNERS):
+            names.append(node.name)
+        else:
+            targets = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
+            names += [each.id for each in targets if isinstance(each.ctx, ast.Store)]
     return [f"{name} = ...  # your turn" for name in dict.fromkeys(names)] or ["...  # your turn"]
-
-
-def _bound(node: ast.stmt) -> list[str]:
-    """The names that a statement binds."""
-    if isinstance(node, _OWNERS):
-        return [node.name]
-    targets = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
-    return [each.id for each in targets if isinstance(each.ctx, ast.Store)]
 
 
 def table_of_steps(course: Course) -> str:

@@ -129,7 +129,7 @@ def _definitions(
             yield name, Definition(_code(node), _text(source, node))
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            name = ", ".join(ast.unparse(target) for target in targets)
+            name = ", ".join(map(ast.unparse, targets))
             if name not in methods.values():
                 yield prefix + name, Definition(_code(node), _text(source, node))
 

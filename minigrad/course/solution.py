@@ -88,21 +88,18 @@ def solve(cell: Cell, namespace: Namespace, mistake: Mistake | None = None) -> t
 
     Raises ValueError where the solution does not hold what the mistake changes.
     """
-    source = cell.source if mistake is None else _mistaken(cell, mistake)
+    source = cell.source
+    if mistake and mistake.old not in source:
+        raise ValueError(f"the solution of {cell.exercise} does not contain {mistake.old!r}")
+    if mistake and mistake.old:
+        source = source.replace(mistake.old, mistake.new, 1)
+    elif mistake:
+        whole, new = rf"(?s)( *){BEGIN}\n.*?\n *{END}", mistake.new.strip("\n")
+        source = re.sub(whole, lambda found: indent(new, found[1]), source, count=1)
     definitions, _, handed = source.rpartition("\ncheck(")
     exec(compile(definitions, f"solution {cell.exercise}", "exec"), namespace)
     objects = eval(f"check({handed}", {**namespace, "check": lambda _, *objects: objects})
     return tuple(objects)
-
-
-def _mistaken(cell: Cell, mistake: Mistake) -> str:
-    if not mistake.old:
-        whole = rf"(?s)( *){BEGIN}\n.*?\n *{END}"
-        new = mistake.new.strip("\n")
-        return re.sub(whole, lambda found: indent(new, found[1]), cell.source, count=1)
-    if mistake.old not in cell.source:
-        raise ValueError(f"the solution of {cell.exercise} does not contain {mistake.old!r}")
-    return cell.source.replace(mistake.old, mistake.new, 1)
 
 
 @contextmanager

@@ -10,9 +10,8 @@ import importlib.util
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 #: Tags a cell may carry, besides the id of an exercise (``ex-3a``).
 TAGS = {
@@ -49,8 +48,7 @@ def need(module: str, purpose: str, extra: str = "course") -> None:
         raise CourseError(f"{purpose} needs {module}: {more}")
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """One cell of a step; ``line`` is where its source begins in the file (from 1)."""
 
     kind: str
@@ -64,8 +62,7 @@ class Cell:
         return next((tag[3:] for tag in self.tags if _EXERCISE.fullmatch(tag)), None)
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """A literate file: its cells and what its first cell says about it."""
 
     path: Path
@@ -83,7 +80,7 @@ class Step:
         match = FILE.fullmatch(self.path.name)
         return int(match[1]) if match else None
 
-    @cached_property
+    @property
     def title(self) -> str:
         """The first heading, without ``Step N.``"""
         match = re.search(r"^# (?:Step \d+\. )?(.+)$", self._opening, re.M)
@@ -135,7 +132,11 @@ def _cells(text: str) -> Iterator[Cell]:
         begun = number + body[: len(body) - len(body.lstrip())].count("\n")
         lines = body.strip().splitlines()
         if kind == "markdown" or "active-ipynb" in tags:
-            lines = [_uncommented(line, at) for at, line in enumerate(lines, begun)]
+            for at, line in enumerate(lines, begun):
+                if line.strip() and not line.startswith("#"):
+                    said = "must start with '# ': this cell is active in the notebook only"
+                    raise CourseError(f"{line.strip()!r} {said}", line=at)
+            lines = [line.removeprefix("#").removeprefix(" ") for line in lines]
         if "engine" in tags:
             lines = [line.removeprefix("# ") if line[:8] == "# check(" else line for line in lines]
         yield Cell(kind, "\n".join(lines), tags, begun)
@@ -158,13 +159,6 @@ def _header(marker: str, number: int) -> tuple[str, tuple[str, ...]]:
             known = ", ".join(sorted(TAGS))
             raise CourseError(f"unknown tag {tag!r}; known: {known}, ex-3a", line=number)
     return ("markdown" if match["kind"] else "code"), tuple(tags)
-
-
-def _uncommented(line: str, number: int) -> str:
-    if line.strip() and not line.startswith("#"):
-        said = "must start with '# ': this cell is active in the notebook only"
-        raise CourseError(f"{line.strip()!r} {said}", line=number)
-    return line.removeprefix("#").removeprefix(" ")
 
 
 def _verify(cells: Iterable[Cell], file: re.Match[str] | None) -> None:

@@ -414,7 +414,9 @@ def Backward(op: Operator, no_grad: Collection[str] = ()) -> Operator:
         raise wrong(f"no_grad names {name!r}, which {op.type!r} does not have{hint}")
     if not isinstance(op, NetOp | RnnOp):
         grad_type(op)
-    return differentiate(op, blocked, grads(n for n in leaving(op) if n not in blocked))[0]
+    slots = ["out"] if isinstance(op, NetOp) else [s for s in op.outputs if s != "scopes"]
+    leaving = (name for slot in slots for name in op.outputs[slot])
+    return differentiate(op, blocked, grads(n for n in leaving if n not in blocked))[0]
 
 
 def differentiate(op: Operator, no_grad: set[str], seeds: list[str]) -> tuple[Operator, list[str]]:
@@ -501,13 +503,6 @@ def refuse_second_values(op: Operator) -> None:
                     f"may need the first one.\n  repair: write to a new name"
                 )
             writer[name] = at
-
-
-def leaving(op: Operator) -> list[str]:
-    """The names whose gradients come from outside."""
-    if isinstance(op, NetOp):
-        return op.outputs["out"]
-    return [name for slot, listed in op.outputs.items() if slot != "scopes" for name in listed]
 
 
 def all_names(op: Operator) -> set[str]:
