@@ -114,7 +114,14 @@ def build(options: argparse.Namespace) -> int:
             if not target.solved:
                 building.leave_guesses(target.step, ran.notebook)
             if options.check:
-                status |= _compare(target, ran.notebook)
+                lines = ["it is missing"]
+                if target.path.exists():
+                    lines = notebook.differences(notebook.read(target.path), ran.notebook)
+                for line in lines:
+                    print(f"{target.label}: {line}")
+                if lines:
+                    print(f"  to mend: minigrad build {target.step.number or target.step.name}")
+                    status = 1
                 continue
             path = notebook.write(ran.notebook, target.path)
             yours = f" holds your work and is kept; the fresh one stands beside it: {path.name}"
@@ -196,17 +203,6 @@ def _executed(targets: Sequence[Target], go_on: bool = False) -> Iterable[tuple[
     runs = [notebook.read(target.path) for target in targets]
     root = targets[0].course.root if targets else Path()
     return zip(targets, execute.run_all(runs, root, go_on=go_on), strict=True)
-
-
-def _compare(target: Target, fresh: Notebook) -> int:
-    """Print what differs from a fresh build; 1 where anything does."""
-    there = target.path.exists()
-    lines = notebook.differences(notebook.read(target.path), fresh) if there else ["it is missing"]
-    for line in lines:
-        print(f"{target.label}: {line}")
-    if lines:
-        print(f"  to mend: minigrad build {target.step.number or target.step.name}")
-    return int(bool(lines))
 
 
 def _show(line: str) -> None:

@@ -99,8 +99,11 @@ def differences(old: Notebook, new: Notebook) -> list[str]:
     for number, cells in enumerate(zip(old["cells"], new["cells"], strict=True)):
         before, now = map(_facts, cells)
         for part in before:
-            if before[part] != now[part]:
-                lines.append(f"cell {number}: its {part}: {_first(before[part], now[part])}")
+            pairs = zip_longest(before[part], now[part], fillvalue="(nothing)")
+            differing = [pair for pair in pairs if pair[0] != pair[1]]
+            if differing:
+                was, became = (shorten(plain_text(line), 160) for line in differing[0])
+                lines.append(f"cell {number}: its {part}: {was!r}, now {became!r}")
                 break
     return lines
 
@@ -167,10 +170,3 @@ def _data_facts(mime: str, value: Any) -> list[str]:
 
 def _texts(element: ElementTree.Element) -> str:
     return " | ".join("".join(text.itertext()) for text in element.iterfind(".//{*}text"))
-
-
-def _first(old: list[str], new: list[str]) -> str:
-    """The first line that differs."""
-    pairs = zip_longest(old, new, fillvalue="(nothing)")
-    before, now = next(pair for pair in pairs if pair[0] != pair[1])
-    return f"{shorten(plain_text(before), 160)!r}, now {shorten(plain_text(now), 160)!r}"

@@ -164,7 +164,16 @@ def _header(marker: str, number: int) -> tuple[str, tuple[str, ...]]:
 def _verify(cells: Iterable[Cell], file: re.Match[str] | None) -> None:
     seen: dict[str, int] = {}
     for cell in cells:
-        _verify_markers(cell)
+        numbered = enumerate(map(str.strip, cell.source.splitlines()), cell.line)
+        marks = [(line, number) for number, line in numbered if line in (BEGIN, END)]
+        for k, (mark, number) in enumerate(marks):
+            said = ""
+            if "exercise" not in cell.tags:
+                said = f'{mark!r} outside an exercise; add the tags "exercise", "ex-…"'
+            elif mark != (BEGIN, END)[k % 2] or marks[k:] == [(BEGIN, number)]:
+                said = f"{mark!r} alone: {BEGIN!r} and {END!r} stand in pairs"
+            if said:
+                raise CourseError(said, line=number)
         id, said = cell.exercise, ""
         if id is None:
             if "exercise" in cell.tags:
@@ -179,17 +188,3 @@ def _verify(cells: Iterable[Cell], file: re.Match[str] | None) -> None:
             said = f'exercise {id} never calls check("{id}", …); end the cell with it'
         if said:
             raise CourseError(said, line=cell.line)
-
-
-def _verify_markers(cell: Cell) -> None:
-    numbered = enumerate(map(str.strip, cell.source.splitlines()), cell.line)
-    marks = [(line, number) for number, line in numbered if line in (BEGIN, END)]
-    if marks and "exercise" not in cell.tags:
-        mark, number = marks[0]
-        raise CourseError(
-            f'{mark!r} outside an exercise; add the tags "exercise", "ex-…"', line=number
-        )
-    for k, (mark, number) in enumerate(marks):
-        last = k + 1 == len(marks)
-        if mark != (BEGIN, END)[k % 2] or (mark == BEGIN and last):
-            raise CourseError(f"{mark!r} alone: {BEGIN!r} and {END!r} stand in pairs", line=number)

@@ -433,23 +433,19 @@ def differentiate(op: Operator, no_grad: set[str], seeds: list[str]) -> tuple[Op
 
 
 def mirror(op: Operator, no_grad: set[str], known: set[str]) -> list[Operator]:
-    """Grad ops in reverse, nested as the operators are; ``known`` collects the gradients made."""
-    if not isinstance(op, NetOp):
-        return grad_or_nop(op, no_grad, known)
-    net = NetOp([], op.type + "_grad")
-    net.forward_op = op
-    for each in reversed(op.ops):
-        net.ops += mirror(each, no_grad, known)
-    if not list(operators(net)):  # a net of NOPs is a NOP
-        net.ops.clear()
-    return [net]
+    """Grad ops in reverse, nested as the operators are; ``known`` collects the gradients made.
 
-
-def grad_or_nop(op: Operator, no_grad: set[str], known: set[str]) -> list[Operator]:
-    """The grad op, or the NOP if nothing is wanted of it or nothing arrives.
-
-    Before it stands what makes zeros, ``v@ZERO``, for each gradient that it reads and nobody makes.
+    The NOP stands where nothing is wanted or nothing arrives.  Before a grad op stands what makes
+    zeros, ``v@ZERO``, for each gradient that it reads and nobody makes.
     """
+    if isinstance(op, NetOp):
+        net = NetOp([], op.type + "_grad")
+        net.forward_op = op
+        for each in reversed(op.ops):
+            net.ops += mirror(each, no_grad, known)
+        if not list(operators(net)):  # a net of NOPs is a NOP
+            net.ops.clear()
+        return [net]
     slots: Any = op.inputs if isinstance(op, RnnOp) else op_info(op.type).forward.rules
     wanted = {n for slot, listed in op.inputs.items() if slot in slots for n in listed}
     reached = any(n + GRAD in known for n in op.output_names)
