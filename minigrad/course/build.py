@@ -147,7 +147,28 @@ def stub(step: Step, cell: Cell) -> str:
     def left(solution: re.Match[str]) -> str:
         begun = cell.source.count("\n", 0, solution.start()) + 1
         ended = begun + solution[0].count("\n")
-        return indent("\n".join(_stub_lines(tree, begun, ended)), solution[1])
+        owner: Any = tree
+        for node in ast.walk(tree):  # the innermost comes last
+            if (
+                isinstance(node, _OWNERS)
+                and node.lineno < begun
+                and ended <= (node.end_lineno or 0) + 1
+            ):
+                owner = node
+        if isinstance(owner, FUNCTIONS):
+            return indent(YOUR_TURN, solution[1])
+        inside = [node for node in owner.body if begun < node.lineno < ended]
+        if isinstance(owner, ast.ClassDef):  # a class is right without the methods asked for
+            inside = [node for node in inside if not isinstance(node, FUNCTIONS)]
+        names: list[str] = []
+        for node in inside:
+            if isinstance(node, _OWNERS):
+                names.append(node.name)
+            else:
+                targets = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
+                names += [each.id for each in targets if isinstance(each.ctx, ast.Store)]
+        lines = [f"{name} = ...  # your turn" for name in dict.fromkeys(names)]
+        return indent("\n".join(lines or ["...  # your turn"]), solution[1])
 
     return re.sub(rf"(?ms)^( *){BEGIN} *$.*?^ *{END} *$", left, cell.source)
 
@@ -164,30 +185,6 @@ def parsed(step: Step, cell: Cell) -> ast.Module:
         raise CourseError(
             f"not Python: {error.msg}", step.path, cell.line + (error.lineno or 1) - 1
         ) from None
-
-
-def _stub_lines(tree: ast.Module, begun: int, ended: int) -> list[str]:
-    owner: Any = tree
-    for node in ast.walk(tree):  # the innermost comes last
-        if (
-            isinstance(node, _OWNERS)
-            and node.lineno < begun
-            and (node.end_lineno or 0) >= ended - 1
-        ):
-            owner = node
-    if isinstance(owner, FUNCTIONS):
-        return [YOUR_TURN]
-    inside = [node for node in owner.body if begun < node.lineno < ended]
-    if isinstance(owner, ast.ClassDef):  # a class is right without the methods asked for
-        inside = [node for node in inside if not isinstance(node, FUNCTIONS)]
-    names = []
-    for node in inside:
-        if isinstance(node, _OWNERS):
-            names.append(node.name)
-        else:
-            targets = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
-            names += [each.id for each in targets if isinstance(each.ctx, ast.Store)]
-    return [f"{name} = ...  # your turn" for name in dict.fromkeys(names)] or ["...  # your turn"]
 
 
 def table_of_steps(course: Course) -> str:

@@ -170,7 +170,8 @@ def _cleaned(notebook: Notebook, root: Path) -> Notebook:
     """
     notebook["metadata"]["language_info"] = {"name": "python"}
     for cell in notebook["cells"]:
-        printed, cleaned = cell.get("outputs", []), list[Any]()
+        cleaned: list[Any] = []
+        printed = cell.get("outputs", [])
         for output in printed:
             data = output.get("data", {})
             if data.pop(WIDGET, None) is not None and set(data) <= {"text/plain"}:

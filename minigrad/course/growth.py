@@ -119,7 +119,13 @@ def plain(growth: Growth | None) -> str:
 def _definitions(
     source: str, body: ast.Module | ast.ClassDef, prefix: str
 ) -> Iterator[tuple[str, Definition]]:
-    methods = _methods_given_later(body)
+    methods = {  # functions that become methods below their class: ``Variable.backward = backward``
+        node.value.id: ast.unparse(target)
+        for node in body.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
+        for target in node.targets
+        if isinstance(target, ast.Attribute) and target.attr == node.value.id
+    }
     for node in body.body:
         if isinstance(node, ast.ClassDef):
             yield prefix + node.name, Definition(_code(node), _code(node))
@@ -132,17 +138,6 @@ def _definitions(
             name = ", ".join(map(ast.unparse, targets))
             if name not in methods.values():
                 yield prefix + name, Definition(_code(node), _text(source, node))
-
-
-def _methods_given_later(body: ast.Module | ast.ClassDef) -> dict[str, str]:
-    """Functions that become methods below their class: ``Variable.backward = backward``."""
-    return {
-        node.value.id: ast.unparse(target)
-        for node in body.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
-        for target in node.targets
-        if isinstance(target, ast.Attribute) and target.attr == node.value.id
-    }
 
 
 def _code(node: ast.stmt) -> str:

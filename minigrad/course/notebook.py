@@ -122,7 +122,19 @@ def _outputs(cell: ByName) -> list[str]:
     """What the outputs of a cell say; only their kinds where they vary with a processor's last bits."""
     if "varies" in cell["metadata"].get("tags", ()):
         return [output["output_type"] for output in cell["outputs"]]
-    facts = (fact for output in cell.get("outputs", []) for fact in _output_facts(output))
+    facts = []
+    for output in cell.get("outputs", []):
+        kind = output["output_type"]
+        if kind == "stream":
+            facts += [output["name"], "".join(output["text"])]
+        elif kind == "error":
+            facts += ["error", output["ename"], output["evalue"]]
+        else:
+            data = output["data"]
+            spare = {"image/png"} if "image/svg+xml" in data else set()  # packages come without it
+            facts.append("shows")
+            for mime in sorted(data.keys() - spare):
+                facts += [mime, *_data_facts(mime, data[mime])]
     return "\n".join(facts).splitlines()
 
 
@@ -136,20 +148,6 @@ def svg_facts(svg: str) -> list[str]:
             title = group.findtext("{*}title") or ""
             facts.append(f"{kinds} {title}: {_texts(group)}")
     return sorted(facts) or [_texts(root)]
-
-
-def _output_facts(output: ByName) -> list[str]:
-    kind = output["output_type"]
-    if kind == "stream":
-        return [output["name"], "".join(output["text"])]
-    if kind == "error":
-        return ["error", output["ename"], output["evalue"]]
-    data = output["data"]
-    spare = {"image/png"} if "image/svg+xml" in data else set()  # packages come without it
-    facts = ["shows"]
-    for mime in sorted(data.keys() - spare):
-        facts += [mime, *_data_facts(mime, data[mime])]
-    return facts
 
 
 def _data_facts(mime: str, value: Any) -> list[str]:

@@ -30,7 +30,12 @@ class Parsons:
         self._expected = _gradients(self.program)
         ops = list(right)
         for number, op in enumerate(right):
-            wrong = _wrong(op)
+            # what looks as if it belonged: a sum without a part, a factor in the place of the other; else a copy
+            wrong = copy.copy(op)
+            if op.type == "sum":
+                wrong.inputs = {"x": op.inputs["x"][:-1]}
+            elif [*op.inputs] == ["x", "y", "out_grad"]:
+                wrong.inputs = {**op.inputs, "x": op.inputs["y"]}
             program = self._with([*right[:number], wrong, *right[number + 1 :]])
             if self.verdict(program).startswith("✗"):
                 ops.append(wrong)
@@ -95,13 +100,3 @@ def with_backward(
         leaves = (static.parameter(name, np.array(value)) for name, value in parameters.items())
         static.append_backward(mg.sum(function(*leaves)))
     return program, [op for op in program.global_block().ops if op.role == "backward"]
-
-
-def _wrong(op: Any) -> Any:
-    """What looks as if it belonged: a sum without a part, a factor in the place of the other; else a copy."""
-    wrong = copy.copy(op)
-    if op.type == "sum":
-        wrong.inputs = {"x": op.inputs["x"][:-1]}
-    elif [*op.inputs] == ["x", "y", "out_grad"]:
-        wrong.inputs = {**op.inputs, "x": op.inputs["y"]}
-    return wrong

@@ -128,7 +128,20 @@ def _cells(text: str) -> Iterator[Cell]:
         raise CourseError("code before the first '# %%'; begin the file with a cell", line=1)
     number = before.count("\n") + 1
     for marker, body in zip(pieces[::2], pieces[1::2], strict=True):
-        kind, tags = _header(marker, number)
+        match = _MARKER.fullmatch(marker)
+        if not match:
+            advice = "write '# %% [markdown] tags=[\"a\"]'"
+            raise CourseError(f"cannot read the cell marker {marker!r}; {advice}", line=number)
+        try:
+            tags = json.loads(match["tags"] or "[]")
+        except json.JSONDecodeError:
+            said = f"tags are a list in double quotes, not tags={match['tags']}"
+            raise CourseError(said, line=number) from None
+        for tag in tags:
+            if tag not in TAGS and not _EXERCISE.fullmatch(tag):
+                known = ", ".join(sorted(TAGS))
+                raise CourseError(f"unknown tag {tag!r}; known: {known}, ex-3a", line=number)
+        kind = "markdown" if match["kind"] else "code"
         begun = number + body[: len(body) - len(body.lstrip())].count("\n")
         lines = body.strip().splitlines()
         if kind == "markdown" or "active-ipynb" in tags:
@@ -139,26 +152,8 @@ def _cells(text: str) -> Iterator[Cell]:
             lines = [line.removeprefix("#").removeprefix(" ") for line in lines]
         if "engine" in tags:
             lines = [line.removeprefix("# ") if line[:8] == "# check(" else line for line in lines]
-        yield Cell(kind, "\n".join(lines), tags, begun)
+        yield Cell(kind, "\n".join(lines), tuple(tags), begun)
         number += body.count("\n")
-
-
-def _header(marker: str, number: int) -> tuple[str, tuple[str, ...]]:
-    match = _MARKER.fullmatch(marker)
-    if not match:
-        advice = "write '# %% [markdown] tags=[\"a\"]'"
-        raise CourseError(f"cannot read the cell marker {marker!r}; {advice}", line=number)
-    try:
-        tags = json.loads(match["tags"] or "[]")
-    except json.JSONDecodeError:
-        raise CourseError(
-            f"tags are a list in double quotes, not tags={match['tags']}", line=number
-        ) from None
-    for tag in tags:
-        if tag not in TAGS and not _EXERCISE.fullmatch(tag):
-            known = ", ".join(sorted(TAGS))
-            raise CourseError(f"unknown tag {tag!r}; known: {known}, ex-3a", line=number)
-    return ("markdown" if match["kind"] else "code"), tuple(tags)
 
 
 def _verify(cells: Iterable[Cell], file: re.Match[str] | None) -> None:

@@ -59,16 +59,13 @@ def split_index(index):
         elif isinstance(part, np.integer):
             fixed.append(int(part))
         else:
+            if not isinstance(part, Value):
+                part = np.asarray(part)
+                if not part.size and part.dtype.kind == "f":  # an empty list
+                    part = part.astype(np.intp)
             fixed.append(ARRAY)
-            arrays.append(_index_array(part))
+            arrays.append(part)
     return tuple(fixed), arrays
-
-
-def _index_array(part):
-    if isinstance(part, Value):
-        return part
-    array = np.asarray(part)
-    return array.astype(np.intp) if not array.size and array.dtype.kind == "f" else array
 
 
 def filled(template, arrays):

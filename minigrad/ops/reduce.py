@@ -140,13 +140,12 @@ def min(x, *, axis=None, keepdims=False):
     return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
 
 
-def _extremum_rule(x, out, out_grad, x_shape, axis, keepdims):
-    wide = expand_reduced(out_grad, x_shape, axis, keepdims)
-    return wide * tie_share(x, out, axis, keepdims)
-
-
 for _op in (max, min):
-    _op.grad(x=_extremum_rule).formula(x="g * (x == out) / sum(x == out)")
+    _op.grad(
+        x=lambda x, out, out_grad, x_shape, axis, keepdims: (
+            expand_reduced(out_grad, x_shape, axis, keepdims) * tie_share(x, out, axis, keepdims)
+        )
+    ).formula(x="g * (x == out) / sum(x == out)")
 
 
 @primitive
