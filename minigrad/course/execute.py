@@ -20,12 +20,6 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 KERNELS = 2
 #: Limits of one notebook: seconds, characters of output.
 SECONDS, OUTPUT = 300.0, 20_000_000
-_VERDICT = re.compile(r"^([✓✗○]) (\d{1,2}[a-z])\b.*$", re.M)
-_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}")
-_PATH = re.compile(
-    r"(?:~|/|[A-Za-z]:\\)[^\s'\"<>|:*?]*?[/\\](?=(?:site-packages|minigrad|steps|lib[/\\]python3)[/\\])"
-)
-_CELL_FILE = re.compile(r"/\S*ipykernel_\d+/\d+\.py")
 
 
 class Failure(NamedTuple):
@@ -79,13 +73,14 @@ def run_all(notebooks: Sequence[Notebook], root: Path, *, go_on: bool = False) -
 
 def verdicts(notebook: Notebook) -> dict[str, str]:
     """The last line that each check printed."""
+    verdict = r"(?m)^([✓✗○]) (\d{1,2}[a-z])\b.*$"
     texts = [
         plain_text(output["text"])
         for cell in notebook["cells"]
         for output in cell.get("outputs", [])
         if output["output_type"] == "stream"
     ]
-    return {match[2]: match[0] for text in texts for match in _VERDICT.finditer(text)}
+    return {match[2]: match[0] for text in texts for match in re.finditer(verdict, text)}
 
 
 async def run(notebook: Notebook, root: Path, *, go_on: bool, tries: int = 3) -> Ran:
@@ -195,10 +190,12 @@ def _cleaned(notebook: Notebook, root: Path) -> Notebook:
 
 
 def _clean(text: str, root: Path) -> str:
-    text = _CELL_FILE.sub("cell", _ADDRESS.sub("0x…", text))
+    text = re.sub(r"\b0x[0-9a-fA-F]{4,}", "0x…", text)
+    text = re.sub(r"/\S*ipykernel_\d+/\d+\.py", "cell", text)
     for known in (root, Path.home()):
         text = text.replace(f"{known}{os.sep}", "")
-    return _PATH.sub("", text)
+    known_folder = r"(?:site-packages|minigrad|steps|lib[/\\]python3)[/\\]"
+    return re.sub(rf"(?:~|/|[A-Za-z]:\\)[^\s'\"<>|:*?]*?[/\\](?={known_folder})", "", text)
 
 
 def in_front(variable: str, *paths: Path) -> str:

@@ -15,7 +15,6 @@ import numpy as np
 
 from ..viz.graph.format import shorten
 
-_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
 #: What is wrong with a walk that calls itself.
 RECURSION = (
     "the walk {what} is a recursion: it opens a call per {per}, "
@@ -140,4 +139,4 @@ def one_line(text: str, limit: int = 300) -> str:
     >>> one_line("\\x1b[2Janna\\n✓ 1a")
     '␛[2Janna ✓ 1a'
     """
-    return shorten(" ".join(_ADDRESS.sub("0x…", text).split()), limit)
+    return shorten(" ".join(re.sub(r"\b0x[0-9a-fA-F]+", "0x…", text).split()), limit)

@@ -22,7 +22,6 @@ from ..viz.graph.format import shorten
 from .steps import CourseError
 
 Notebook = ByName
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def load_nbformat() -> Any:
@@ -38,7 +37,7 @@ def load_nbformat() -> Any:
 
 def plain_text(text: str) -> str:
     """Text without colours."""
-    return _COLOUR.sub("", text)
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
 def fingerprint(cells: Iterable[ByName]) -> str:

@@ -324,7 +324,7 @@ def pow(x, y):
     >>> mg.pow(mg.tensor([1.0, 3.0]), 2)
     tensor([1., 9.])
     """
-    return _base(x) ** y
+    return x**y
 
 
 pow.grad(
@@ -336,7 +336,6 @@ pow.grad(
 @elementwise
 def pow_slope(x, y):
     """``y * x ** (y - 1)``, and 0 where y is 0."""
-    x = _base(x)
     if isinstance(y, int | float):
         if not y:
             return np.zeros(np.shape(x), x.dtype)
@@ -360,7 +359,7 @@ def _second_slope(x, y):
 @elementwise
 def pow_log(x, y, *, n=1):
     """``x ** y * log(x) ** n``, and its limit 0 where x is 0 and y is not negative."""
-    out = _base(x) ** y
+    out = x**y
     if not n:
         return out
     limit = np.equal(x, 0) & np.greater_equal(y, 0)
@@ -380,11 +379,6 @@ pow_log.grad(
 def _pow_log_slope(x, y, n):
     slope = y * pow_log(x, y - 1, n)
     return slope + n * pow_log(x, y - 1, n - 1) if n else pow_slope(x, y)
-
-
-def _base(x):
-    """Something whose ``**`` is NumPy's: it squares where `np.power` would take a logarithm."""
-    return x if isinstance(x, int | float | complex | np.ndarray | np.generic) else np.asarray(x)
 
 
 # -- sine, cosine, tangent, their inverses, and the hyperbolic functions -------------------

@@ -352,9 +352,9 @@ def p_length(x, *, p, axis=None, keepdims=False):
 
 
 def _p_length_rule(x, out, out_grad, x_shape, p, axis, keepdims):
-    wide = {"shape": x_shape, "axis": axis, "keepdims": keepdims}
-    share = safe_div(x, expand_reduced(out, **wide))
-    return expand_reduced(out_grad, **wide) * safe_div(abs(share) ** p, share)
+    share = safe_div(x, expand_reduced(out, x_shape, axis, keepdims))
+    wide = expand_reduced(out_grad, x_shape, axis, keepdims)
+    return wide * safe_div(abs(share) ** p, share)
 
 
 p_length.grad(x=_p_length_rule).formula(x="g * (abs(x) / out) ** (p - 1) * sign(x)")
