@@ -6,10 +6,11 @@ Each command is a function of its name below; it returns the exit status.
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ..primitives.arguments import Function
 from . import build as building
 from . import classroom, execute, growth, isolated, launch, notebook, progress
 from . import questions as recalling
@@ -241,7 +242,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Iterable[str]]:
     )
     commands = parser.add_subparsers(metavar="command")
 
-    def command(run: Callable[[argparse.Namespace], int], help: str) -> Callable[..., object]:
+    def command(run: Function, help: str) -> Function:
         subparser = commands.add_parser(run.__name__, help=help, description=help)
         subparser.set_defaults(run=run)
         return subparser.add_argument

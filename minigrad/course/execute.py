@@ -7,10 +7,11 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..primitives.arguments import Function
 from .folder import shipped
 from .mine import OFF
 from .notebook import Notebook, load_nbformat, plain_text
@@ -40,9 +41,7 @@ class Ran(NamedTuple):
     failure: Failure | None
 
 
-def side_by_side(
-    each: Callable[[Any], Coroutine[Any, Any, Any]], items: Sequence[Any]
-) -> Iterator[Any]:
+def side_by_side(each: Function, items: Sequence[Any]) -> Iterator[Any]:
     """What ``each`` makes of every notebook, `KERNELS` at a time, as it comes, beside a bar that moves on."""
     need("nbclient", "running notebooks")
     with contextlib.suppress(ImportError):  # lists its fonts: in a kernel that prints a message

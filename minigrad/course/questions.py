@@ -28,6 +28,7 @@ SECONDS = 180.0
 
 #: What is asked, what is right, and what else could be said; nothing else: a number.
 Asked = tuple[str, ...]
+Ask = Callable[[str], str]  #: how an answer is asked for
 
 
 class Question(NamedTuple):
@@ -167,20 +168,16 @@ def not_recorded(dice: Random) -> Asked:
     return text, _gradient(formula.replace("a", a), "x", values)
 
 
-#: Formulas, and what learners write as the rule of y.
-_RULES = {
-    "x / y": ("-gy * x / y ** 2", "gy * x / y ** 2", "-gy / y ** 2", "gy / y"),
-    "x * y": ("gy * x", "gy * y", "x", "gy * x * y"),
-    "x - y": ("-gy", "gy", "-gy * y", "-1"),
-    "x ** 2 / y": ("-gy * (x / y) ** 2", "2 * gy * x / y", "-gy * x / y ** 2", "gy * x ** 2"),
-}
-
-
 def which_rule_passes(dice: Random) -> Asked:
-    formula = dice.choice(list(_RULES))
+    by_formula = {  # what learners write as the rule of y
+        "x / y": ("-gy * x / y ** 2", "gy * x / y ** 2", "-gy / y ** 2", "gy / y"),
+        "x * y": ("gy * x", "gy * y", "x", "gy * x * y"),
+        "x - y": ("-gy", "gy", "-gy * y", "-1"),
+        "x ** 2 / y": ("-gy * (x / y) ** 2", "2 * gy * x / y", "-gy * x / y ** 2", "gy * x ** 2"),
+    }
+    formula, rules = dice.choice([*by_formula.items()])
     values = dict(zip("xy", dice.sample(range(2, 7), 2), strict=True))
     slope = 7 * float(_gradient(formula, "y", values))
-    rules = _RULES[formula]
     [right] = [rule for rule in rules if np.isclose(eval(rule, {**values, "gy": 7}), slope)]
     text = f"z = {formula}, at {_at(values)}. Which rule for y will gradcheck accept?"
     return text, right, *rules
@@ -328,7 +325,7 @@ def by_another_name(dice: Random) -> Asked:
 
 
 #: the functions above by name: the first belongs to step 1, and so on
-KINDS: dict[str, Callable[[Random], Asked]] = {
+KINDS: dict[str, Function] = {
     name: make
     for name, make in list(globals().items())
     if isinstance(make, FunctionType) and make.__module__ == __name__ and name[0] != "_"
@@ -382,7 +379,7 @@ def due(cards: ByName, last: int, now: datetime) -> list[str]:
     return sorted((kind for kind in times if times[kind] <= now), key=times.__getitem__)
 
 
-def recall(folder: Path, last: int, ask: Callable[[str], str] = input) -> int:
+def recall(folder: Path, last: int, ask: Ask = input) -> int:
     """Ask for three minutes what is due; the number of right answers."""
     need("fsrs", "spacing questions", extra="recall")
     import fsrs
@@ -404,7 +401,7 @@ def recall(folder: Path, last: int, ask: Callable[[str], str] = input) -> int:
     return right
 
 
-def examine(folder: Path, ask: Callable[[str], str] = input) -> int:
+def examine(folder: Path, ask: Ask = input) -> int:
     """Twelve questions of twelve kinds; the result is kept. The number of right answers."""
     state, chosen = progress.read(folder), Random().sample(kinds(20), 12)
     answers = [_asked(kind, ask, tell=False) for kind in chosen]
@@ -414,7 +411,7 @@ def examine(folder: Path, ask: Callable[[str], str] = input) -> int:
     return sum(answers)
 
 
-def _asked(kind: str, ask: Callable[[str], str], tell: bool = True) -> bool:
+def _asked(kind: str, ask: Ask, tell: bool = True) -> bool:
     asked = question(kind)
     print(f"\n{asked}")
     right = asked.is_right(ask("> "))

@@ -33,10 +33,9 @@ class CourseError(Exception):
     """
 
     def __init__(self, message: str, path: Path | None = None, line: int | None = None) -> None:
-        if path is not None:
+        if path:
             near = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-            place = f"{near}: " if line is None else f"{near}:{line}: "
-            message = place + message
+            message = f"{near}:{line}: {message}" if line else f"{near}: {message}"
         super().__init__(message)
         self.path, self.line = path, line
 

@@ -1,7 +1,6 @@
 """Putting values together and taking them apart: lists, borders, repetitions."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 
@@ -31,8 +30,8 @@ def _pieces(inputs, attrs):
     shapes = [s for s, _ in inputs.get("shapes_like", ())] or attrs["shapes"]
     sizes = [s[axis] for s in shapes]
     if full[axis] >= 0 and -1 not in sizes:  # the last piece is what is left
-        ends = [0, *np.minimum(np.cumsum(sizes[:-1]), full[axis]).tolist(), full[axis]]
-        sizes = [end - start for start, end in pairwise(ends)]
+        starts = np.minimum(np.cumsum([0, *sizes[:-1]]), full[axis])
+        sizes = np.diff(starts, append=full[axis]).tolist()
     return [((*full[:axis], n, *full[axis + 1 :]), dtype) for n in sizes]
 
 
