@@ -99,7 +99,7 @@ def growth_of(course: Course, step: Step) -> Growth | None:
 
 def table(growth: Growth | None) -> str:
     """The growth table in markdown: names only, for the text asks before it shows code."""
-    if growth is None:
+    if not growth:
         return "*This step begins a new file: nothing is carried over.*"
     lines = [f"| since {growth.since} | definitions |", "|---|---|"]
     for word, names in growth.rows():
@@ -110,7 +110,7 @@ def table(growth: Growth | None) -> str:
 
 def plain(growth: Growth | None) -> str:
     """The same in plain text: what the tests pin and ``minigrad diff`` prints."""
-    if growth is None:
+    if not growth:
         return "starts fresh\n"
     head = "".join(f"{word:8} {', '.join(names) or '-'}\n" for word, names in growth.rows())
     return head + "".join(f"\n{name}\n{growth.patch(name)}\n" for name in growth.changed)

@@ -272,7 +272,7 @@ def _add(known: Lock, wheel: Path, site: Path) -> None:
         "depends": [
             _key(need.name)
             for need in requirements
-            if need.marker is None or need.marker.evaluate(_TARGET)
+            if not need.marker or need.marker.evaluate(_TARGET)
         ],
         "unvendored_tests": False,
     }

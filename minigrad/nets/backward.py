@@ -108,7 +108,7 @@ class Operator(static_operator.Operator):
             raise refused(self, slots, error, line=self.source_line) from error
 
 
-def read(scope: Any, name: str, reader: Any = "") -> Any:
+def read(scope: Any, name: str, reader: Any) -> Any:
     """The value of a name.  Errors: `ProgramError` with the names that have one."""
     try:
         value = scope[name]
@@ -296,12 +296,10 @@ class RnnGradOp(Operator):
         out, last, scopes = rnn.outputs.values()
         of_results = {"scopes": scopes, "out_grad": grads(out), "last_grad": grads(last)}
         self.inputs = rnn.inputs | of_results
-        self.outputs = {slot + "_grad": grads(listed) for slot, listed in rnn.inputs.items()}
-        shared = rnn.inputs["shared"]
-        for slot, inside in (("x_grad", rnn.sequences), ("shared_grad", shared)):
-            for k, name in enumerate(grads(inside)):
-                if name not in stepnet.output_names:
-                    self.outputs[slot][k] = EMPTY
+        written, start = stepnet.output_names, grads(rnn.inputs["start"])
+        x = [v + GRAD if n + GRAD in written else EMPTY for n, v in rnn.sequences.items()]
+        shared = [g if g in written else EMPTY for g in grads(rnn.inputs["shared"])]
+        self.outputs = {"x_grad": x, "start_grad": start, "shared_grad": shared}
 
     def run(self, scope: Any) -> None:
         """Walk the steps backwards."""
@@ -506,7 +504,8 @@ def all_names(op: Operator) -> set[str]:
     known: set[str] = set()
     for at in operators(NetOp([op])):
         known |= {*at.input_names, *at.output_names}
-        known |= all_names(at.stepnet) if isinstance(at, RnnOp) else set()
+        if isinstance(at, RnnOp):
+            known |= all_names(at.stepnet)
     return known
 
 
