@@ -157,16 +157,15 @@ def stub(step: Step, cell: Cell) -> str:
                 owner = node
         if isinstance(owner, FUNCTIONS):
             return indent(YOUR_TURN, solution[1])
-        inside = [node for node in owner.body if begun < node.lineno < ended]
-        if isinstance(owner, ast.ClassDef):  # a class is right without the methods asked for
-            inside = [node for node in inside if not isinstance(node, FUNCTIONS)]
         names: list[str] = []
-        for node in inside:
-            if isinstance(node, _OWNERS):
-                names.append(node.name)
-            else:
+        for node in owner.body:
+            if not begun < node.lineno < ended:
+                continue
+            if not isinstance(node, _OWNERS):
                 targets = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
                 names += [each.id for each in targets if isinstance(each.ctx, ast.Store)]
+            elif owner is tree or isinstance(node, ast.ClassDef):
+                names.append(node.name)  # a class is right without the methods asked for
         lines = [f"{name} = ...  # your turn" for name in dict.fromkeys(names)]
         return indent("\n".join(lines or ["...  # your turn"]), solution[1])
 

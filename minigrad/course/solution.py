@@ -89,9 +89,9 @@ def solve(cell: Cell, namespace: Namespace, mistake: Mistake | None = None) -> t
     Raises ValueError where the solution does not hold what the mistake changes.
     """
     source = cell.source
-    if mistake and mistake.old not in source:
-        raise ValueError(f"the solution of {cell.exercise} does not contain {mistake.old!r}")
     if mistake and mistake.old:
+        if mistake.old not in source:
+            raise ValueError(f"the solution of {cell.exercise} does not contain {mistake.old!r}")
         source = source.replace(mistake.old, mistake.new, 1)
     elif mistake:
         whole, new = rf"(?s)( *){BEGIN}\n.*?\n *{END}", mistake.new.strip("\n")

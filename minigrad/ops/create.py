@@ -54,7 +54,6 @@ def arange(start, stop=None, step=1, dtype=None, requires_grad=False, name=None)
     >>> mg.arange(3), mg.arange(1.0, 2.0, 0.5)
     (tensor([0, 1, 2]), tensor([1. , 1.5]))
     """
-    start, stop = (0, start) if stop is None else (start, stop)
     return leaf(np.arange(start, stop, step, dtype), requires_grad, name)
 
 
