@@ -37,12 +37,18 @@ def gradcheck(
     """
     points, varied = as_list(inputs), _with_grad(inputs)
     if not varied:
-        what = "gradcheck: none of the inputs requires grad, there is nothing to check"
-        raise refusal(what, "mg.tensor(…, requires_grad=True)", GradError)
+        raise refusal(
+            "gradcheck: none of the inputs requires grad, there is nothing to check",
+            "mg.tensor(…, requires_grad=True)",
+            GradError,
+        )
     for t in varied:
         if t.dtype != np.float64:
-            what = f"gradcheck needs float64, {describe(t)} is too coarse for differences of {eps}"
-            raise refusal(what, "inputs of dtype=float, model.astype(float)", DTypeError)
+            raise refusal(
+                f"gradcheck needs float64, {describe(t)} is too coarse for differences of {eps}",
+                "inputs of dtype=float, model.astype(float)",
+                DTypeError,
+            )
     with enable_grad():
         outs = as_list(function(*points))
     for o, out in enumerate(outs):

@@ -59,8 +59,10 @@ def split(data: Labelled, *, held_back: float = 0.2, seed: int = 0) -> tuple[Lab
     (1438, 359)
     """
     if not 0 < held_back < 1:
-        what = f"held_back is {held_back}: give the share to hold back, between 0 and 1"
-        raise refusal(what, "split(data, held_back=0.2)")
+        raise refusal(
+            f"held_back is {held_back}: give the share to hold back, between 0 and 1",
+            "split(data, held_back=0.2)",
+        )
     order = np.random.default_rng(seed).permutation(len(data.labels))
     first = round(held_back * len(order))
     train, test = (
@@ -108,8 +110,10 @@ class Alphabet:
         """The number of every character.  Errors: `ShapeError` for a character it does not have."""
         for c in text:
             if c not in self.numbers:
-                what = f"{c!r} is not among the characters {self.characters!r}"
-                raise refusal(what, "an Alphabet of a text that has it")
+                raise refusal(
+                    f"{c!r} is not among the characters {self.characters!r}",
+                    "an Alphabet of a text that has it",
+                )
         return np.array([self.numbers[c] for c in text], np.int64)
 
     def decode(self, numbers: Iterable[int]) -> str:
@@ -174,11 +178,15 @@ class DataLoader:
         lengths = {a.shape[:1] for a in self.arrays}
         if len(lengths) != 1 or () in lengths:
             shown = ", ".join(map(describe, self.arrays)) or "nothing"
-            what = f"DataLoader takes arrays with equally many examples, not {shown}"
-            raise refusal(what, "one axis 0 for all: DataLoader((images, labels))")
+            raise refusal(
+                f"DataLoader takes arrays with equally many examples, not {shown}",
+                "one axis 0 for all: DataLoader((images, labels))",
+            )
         if not isinstance(batch_size, int | np.integer) or batch_size < 1:
-            what = f"batch_size is {describe(batch_size)}: give a whole number above 0"
-            raise refusal(what, "DataLoader((images, labels), batch_size=32)")
+            raise refusal(
+                f"batch_size is {describe(batch_size)}: give a whole number above 0",
+                "DataLoader((images, labels), batch_size=32)",
+            )
         self.batch_size, self.shuffle, self.drop_last = int(batch_size), shuffle, drop_last
         self.seed, self.passes = seed, 0
 
@@ -201,8 +209,10 @@ class DataLoader:
         """Batch after batch, pass after pass."""
         if not len(self):
             batches = f"{len(self.arrays[0])} examples in batches of {self.batch_size}"
-            what = f"a pass has no batch: {batches}, drop_last={self.drop_last}"
-            raise refusal(what, "a smaller batch_size, or drop_last=False")
+            raise refusal(
+                f"a pass has no batch: {batches}, drop_last={self.drop_last}",
+                "a smaller batch_size, or drop_last=False",
+            )
         while True:
             yield from self
 

@@ -40,15 +40,19 @@ def _vectors(v: Any, given: Any, like: Tensors, what: str) -> Tensors:
     """One vector for each of these Tensors, in its shape."""
     values = as_list(v) if isinstance(given, tuple | list) else [v]
     if len(values) != len(like):
-        needed = f"{what} needs {len(like)} vectors, a tuple, not {describe(v)}"
-        raise refusal(needed, "one vector for each, in the same order: v=(a, b)")
+        raise refusal(
+            f"{what} needs {len(like)} vectors, a tuple, not {describe(v)}",
+            "one vector for each, in the same order: v=(a, b)",
+        )
     vectors = []
     for a, t in zip(values, like, strict=True):
         vector = a if isinstance(a, Tensor) else wrap(np.asarray(a, t.dtype))
         if vector.shape != t.shape or a is None:
             shape, given = list(t.shape), a if a is None else vector
-            unlike = f"the {what} vector is {describe(given)}, it must have the shape {shape}"
-            raise refusal(unlike, f"v=mg.ones({shape}), or another of this shape")
+            raise refusal(
+                f"the {what} vector is {describe(given)}, it must have the shape {shape}",
+                f"v=mg.ones({shape}), or another of this shape",
+            )
         vectors.append(vector)
     return vectors
 
@@ -70,8 +74,11 @@ def _called(function: Function, xs: Tensors, inputs: Any) -> tuple[Tensors, Any]
         )
     for out in outs or [None]:
         if not isinstance(out, Tensor):
-            what = f"the function must return a Tensor or a tuple of Tensors, not {describe(out)}"
-            raise refusal(what, "return what was computed from the arguments", DTypeError)
+            raise refusal(
+                f"the function must return a Tensor or a tuple of Tensors, not {describe(out)}",
+                "return what was computed from the arguments",
+                DTypeError,
+            )
     return outs, value
 
 

@@ -36,8 +36,11 @@ def trace(function: Any, *examples: Any, names: Any = None, **options: Any) -> A
     program.lifts_tensors = True
     labels = list(names) if names is not None else [f"x{k}" for k in range(len(examples))]
     if len(labels) != len(examples):
-        what = f"trace was given {len(labels)} name(s) for {len(examples)} example(s)"
-        raise refusal(what, "one name for each example, or leave names out", ProgramError)
+        raise refusal(
+            f"trace was given {len(labels)} name(s) for {len(examples)} example(s)",
+            "one name for each example, or leave names out",
+            ProgramError,
+        )
     note, program.derive = derivations(program)
     with program_guard(program), recorded(note):
         block = program.global_block()
@@ -51,8 +54,11 @@ def trace(function: Any, *examples: Any, names: Any = None, **options: Any) -> A
     outs = as_list(result)
     for out in outs:
         if not isinstance(out, Variable):
-            what = f"the traced function returned {describe(out)}: its result does not depend on its arguments"
-            raise refusal(what, "return what is computed from the arguments", ProgramError)
+            raise refusal(
+                f"the traced function returned {describe(out)}: its result does not depend on its arguments",
+                "return what is computed from the arguments",
+                ProgramError,
+            )
     program.inputs, program.outputs = labels, [v.name for v in outs]
     program.derive = None
     return program

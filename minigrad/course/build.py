@@ -122,8 +122,11 @@ def verify(step: Step, ran: Ran, *, solved: bool) -> None:
         ("solved", "✗", "the solution fails") if solved else ("learner's", "✓", "the stub passes")
     )
     if ran.failure:
-        said = f"the {kind} notebook, {ran.failure}\n{ran.failure.traceback}"
-        raise CourseError(said, step.path, step.cells[ran.failure.cell].line)
+        raise CourseError(
+            f"the {kind} notebook, {ran.failure}\n{ran.failure.traceback}",
+            step.path,
+            step.cells[ran.failure.cell].line,
+        )
     pairs = zip(step.cells, ran.notebook["cells"], strict=True)
     for number, (cell, made) in enumerate(pairs, 1):
         for output in made.get("outputs", []):

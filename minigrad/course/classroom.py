@@ -84,8 +84,7 @@ def print_tests(folder: Path, learners: Iterable[str]) -> list[str]:
         own = [p for p in beside if p.name.removesuffix(progress.FILE).strip(_BETWEEN) == learner]
         own += (folder / learner).rglob(progress.FILE)
         try:
-            read = [progress.read(path.parent, path.name) for path in own]
-            tests = [test for each in read for test in each["tests"]]
+            tests = [t for path in own for t in progress.read(path.parent, path.name)["tests"]]
             scores = [f"{int(test['right'])} of {int(test['of'])}" for test in tests]
         except (CourseError, LookupError, TypeError, ValueError, ArithmeticError) as error:
             unread.append(f"{learner}, {progress.FILE}, {error}")

@@ -3,9 +3,9 @@
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 from ..atomic import replacing
+from ..primitives.arguments import ByName
 from .folder import Course, find_course
 from .mine import OFF
 from .steps import CourseError, Step
@@ -13,13 +13,13 @@ from .steps import CourseError, Step
 FILE = "my_progress.json"
 
 
-def read(folder: Path, name: str = FILE) -> dict[str, Any]:
+def read(folder: Path, name: str = FILE) -> ByName:
     """What the file in a folder says: ``passed``, ``cards``, ``tests``.
 
     Raises CourseError for a file that is none of ours.
     """
     path = folder / name
-    known: dict[str, Any] = {"passed": [], "cards": {}, "tests": []}
+    known: ByName = {"passed": [], "cards": {}, "tests": []}
     try:
         said = known | json.loads(path.read_text(encoding="utf-8")) if path.exists() else known
         parts = said["passed"], [*said["cards"].values()], said["tests"]
@@ -33,7 +33,7 @@ def read(folder: Path, name: str = FILE) -> dict[str, Any]:
     return said
 
 
-def write(folder: Path, progress: dict[str, Any]) -> None:
+def write(folder: Path, progress: ByName) -> None:
     """Replace the file in a folder."""
     with replacing(folder / FILE) as file:
         file.write((json.dumps(progress, indent=1) + "\n").encode())

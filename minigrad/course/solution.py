@@ -46,8 +46,8 @@ def _written(number: int) -> dict[str, Any]:
     return tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
 
 
-def _of(id: str) -> dict[str, Any]:
-    return dict(_written(int(id[:-1])).get(id, {}))
+def _of(id: str) -> Any:
+    return _written(int(id[:-1])).get(id, {})
 
 
 def hints(id: str) -> tuple[str, ...]:

@@ -134,8 +134,9 @@ def _cells(text: str) -> Iterator[Cell]:
         try:
             tags = json.loads(match["tags"] or "[]")
         except json.JSONDecodeError:
-            said = f"tags are a list in double quotes, not tags={match['tags']}"
-            raise CourseError(said, line=number) from None
+            raise CourseError(
+                f"tags are a list in double quotes, not tags={match['tags']}", line=number
+            ) from None
         for tag in tags:
             if tag not in TAGS and not _EXERCISE.fullmatch(tag):
                 known = ", ".join(sorted(TAGS))

@@ -145,8 +145,10 @@ class NetOp(Operator):
         self.ops, self.name = list(ops), name
         for op in self.ops:
             if not isinstance(op, Operator):
-                what = f"a net holds operators and nets, not {describe(op)}"
-                raise wrong(what, 'NetOp([Operator("exp", {"x": "a"}, {"out": "b"})])')
+                raise wrong(
+                    f"a net holds operators and nets, not {describe(op)}",
+                    'NetOp([Operator("exp", {"x": "a"}, {"out": "b"})])',
+                )
         self.leaving = None if outputs is None else list(outputs)
         written = {n for op in operators(self) for n in op.output_names}
         for n in self.leaving or ():
@@ -162,11 +164,9 @@ class NetOp(Operator):
     @property
     def outputs(self) -> Slots:  # type: ignore[override]
         """What the net writes: names that leave it, and names that stay inside."""
-        written: dict[str, None] = {}
-        inside: set[str] = set()
-        for op in operators(self):
-            written |= dict.fromkeys(n for n in op.output_names if n != EMPTY)
-            inside |= {*op.input_names, *op.outputs.get("scopes", ())}
+        ops = list(operators(self))
+        written = dict.fromkeys(n for op in ops for n in op.output_names if n != EMPTY)
+        inside = {n for op in ops for n in (*op.input_names, *op.outputs.get("scopes", ()))}
         out = [n for n in written if n not in inside] if self.leaving is None else self.leaving
         return {"out": out, "inner": [n for n in written if n not in set(out)]}
 
@@ -240,8 +240,10 @@ class RnnOp(Operator):
                     hint = did_you_mean(name, known)
                     raise wrong(f"the step net {self.stepnet.type!r} never {verb} {name!r}{hint}")
         if not self.sequences:
-            what = "an RnnOp needs a sequence: its length is the number of steps"
-            raise wrong(what, 'sequences={"x": "xs"}: x in a step, xs outside')
+            raise wrong(
+                "an RnnOp needs a sequence: its length is the number of steps",
+                'sequences={"x": "xs"}: x in a step, xs outside',
+            )
         self.inputs = {
             "x": list(self.sequences.values()),
             "start": list(self.starts.values()),
@@ -255,8 +257,10 @@ class RnnOp(Operator):
         sequences = [read(scope, name, self) for name in self.inputs["x"]]
         lengths = dict(zip(self.inputs["x"], map(len, sequences), strict=True))
         if len({*lengths.values()}) > 1:
-            what = f"sequences of an RnnOp must be equally long, not {lengths}"
-            raise wrong(what, "cut or fill them up to one length")
+            raise wrong(
+                f"sequences of an RnnOp must be equally long, not {lengths}",
+                "cut or fill them up to one length",
+            )
         state = {pre: read(scope, start, self) for pre, start in self.starts.items()}
         empty = {now: np.shape(state[pre]) for pre, now in self.memories}
         steps = []
@@ -340,8 +344,10 @@ def grad_type(op: Operator) -> str:
     """The type of the grad op, from the table.  Errors: `ProgramError` if there is none."""
     info = op_info(op.type)
     if info.is_grad or info.forward is None or not info.forward.rules:
-        what = f"{op.type!r} has no grad op: no gradient rule is declared\n  in {op}"
-        raise wrong(what, "declare one: the primitive's .grad(x=lambda out_grad: …)")
+        raise wrong(
+            f"{op.type!r} has no grad op: no gradient rule is declared\n  in {op}",
+            "declare one: the primitive's .grad(x=lambda out_grad: …)",
+        )
     return op.type + "_grad"
 
 
@@ -403,8 +409,10 @@ def Backward(op: Operator, no_grad: Collection[str] = ()) -> Operator:
     6.0
     """
     if not isinstance(op, Operator):
-        what = f"Backward takes an Operator, a NetOp or an RnnOp, not {describe(op)}"
-        raise wrong(what, "Backward(NetOp([…])); static.append_backward(loss) in a Program")
+        raise wrong(
+            f"Backward takes an Operator, a NetOp or an RnnOp, not {describe(op)}",
+            "Backward(NetOp([…])); static.append_backward(loss) in a Program",
+        )
     blocked = set(several(no_grad))
     known = all_names(op)
     for name in sorted(blocked - known):

@@ -263,8 +263,10 @@ def diag(x, k=0):
     """
     shape = np.shape(x)
     if len(shape) not in (1, 2):
-        what = f"diag takes a vector or a matrix, not {describe(x)}"
-        raise refusal(what, "mg.diagonal(x, axis1=-2, axis2=-1), of each matrix of a stack")
+        raise refusal(
+            f"diag takes a vector or a matrix, not {describe(x)}",
+            "mg.diagonal(x, axis1=-2, axis2=-1), of each matrix of a stack",
+        )
     if len(shape) == 2:
         return diagonal(x, k)
     n = len(x) + abs(k)

@@ -60,26 +60,28 @@ def cross_entropy(
     >>> mg.cross_entropy(mg.tensor([[0.0, 0.0], [0.0, 9.0]]), [1, -1], ignore_index=-1)
     tensor(0.6931)
     """
-    target, share = as_value(target), label_smoothing
-    if not (isinstance(share, int | float) and 0 <= share <= 1):
+    target = as_value(target)
+    if not (isinstance(label_smoothing, int | float) and 0 <= label_smoothing <= 1):
         raise refusal(
-            f"label_smoothing={share!r} is no share", "label_smoothing=0.1", ArgumentError
+            f"label_smoothing={label_smoothing!r} is no share", "label_smoothing=0.1", ArgumentError
         )
     if dtype_of(target).kind != "f" or not fits(np.shape(x), np.shape(target)):
-        if reduction == "mean" and weight is None and ignore_index is None and not share:
+        if reduction == "mean" and weight is None and ignore_index is None and not label_smoothing:
             return mean_cross_entropy(x, target, axis)
         return _likelihood(
-            log_softmax(x, axis), target, axis, reduction, weight, ignore_index, share
+            log_softmax(x, axis), target, axis, reduction, weight, ignore_index, label_smoothing
         )
     if ignore_index is not None:
-        what = "ignore_index names a class, and this target holds probabilities"
-        raise refusal(what, "probabilities of 0 in the rows to ignore")
+        raise refusal(
+            "ignore_index names a class, and this target holds probabilities",
+            "probabilities of 0 in the rows to ignore",
+        )
     logs = log_softmax(x, axis)
     if weight is not None:
         logs = logs * _along(weight, x, axis)
     losses = -reduce_sum(target * logs, axis)
-    if share:
-        losses = losses * (1 - share) - mean(logs, axis) * share
+    if label_smoothing:
+        losses = losses * (1 - label_smoothing) - mean(logs, axis) * label_smoothing
     return reduced(losses, reduction)
 
 
@@ -214,8 +216,10 @@ def _along(weight, x, axis):
     """One number for each class, along the axis of classes."""
     shape, size = [1] * len(np.shape(x)), np.shape(x)[axis]
     if not fits(np.shape(weight), (size,)):
-        what = f"weight is {describe(weight)}, and there are {size} classes"
-        raise refusal(what, "one number for each class: mg.ones([n])")
+        raise refusal(
+            f"weight is {describe(weight)}, and there are {size} classes",
+            "one number for each class: mg.ones([n])",
+        )
     shape[axis] = size
     return reshape(weight, tuple(shape))
 

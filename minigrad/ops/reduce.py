@@ -438,8 +438,10 @@ def layer_norm(x, weight=None, bias=None, axis=-1, eps=1e-5):
     tensor([[-1.,  1.]])
     """
     if isinstance(weight, tuple):  # elsewhere the sizes of the axes stand here
-        what = f"layer_norm(weight={weight}): a weight is an array as long as the axis"
-        raise refusal(what, "layer_norm(x, weight, bias, axis=-1)")
+        raise refusal(
+            f"layer_norm(weight={weight}): a weight is an array as long as the axis",
+            "layer_norm(x, weight, bias, axis=-1)",
+        )
     return _scaled(normalize(x, axis, eps), weight, bias)
 
 

@@ -1,5 +1,7 @@
 """Windows that move over images [batch, channels, height, width]: how many fit, and all of them as columns."""
 
+import math
+
 import numpy as np
 
 from ..primitives.registry import primitive
@@ -132,7 +134,7 @@ def conv2d_weight(x, y, *, shape, stride=1, padding=0, dilation=1, groups=1):
     how = _fits(y, x.shape, shape, stride, padding, dilation)
     columns = columns_of(x, shape[2:], *how)
     n, places = len(x), y.shape[2] * y.shape[3]
-    columns = columns.reshape(n, groups, shape[1] * shape[2] * shape[3], places)
+    columns = columns.reshape(n, groups, math.prod(shape[1:]), places)
     values = y.reshape(n, groups, shape[0] // groups, places)
     return np.add.reduce(np.matmul(values, np.swapaxes(columns, 2, 3)), axis=0).reshape(shape)
 

@@ -1,7 +1,7 @@
 """The bugs of the capstone: one change in the backward part of any program."""
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -9,8 +9,10 @@ import numpy as np
 
 from minigrad import static
 
+from ...primitives.arguments import ByName, Slots
+
 #: One bug that could be planted: the operator, its new inputs, its new attrs, what it does then.
-Bug = tuple[int, dict[str, list[str]], dict[str, Any], str]
+Bug = tuple[int, Slots, ByName, str]
 
 
 class Hunt:
@@ -44,7 +46,7 @@ class Hunt:
         return "<a program with one bug; guess(number) tells whether you found it>"
 
 
-def plant(program: Any, feed: Mapping[str, Any], wanted: Sequence[str], seed: int) -> Hunt:
+def plant(program: Any, feed: ByName, wanted: Sequence[str], seed: int) -> Hunt:
     """Change one operator of the backward part so that a wanted gradient comes out wrong.
 
     Which operator and how depends on the seed only; the program itself is changed.
@@ -69,7 +71,7 @@ def plant(program: Any, feed: Mapping[str, Any], wanted: Sequence[str], seed: in
     )
 
 
-def gradients(program: Any, feed: Mapping[str, Any], wanted: Sequence[str]) -> list[Any]:
+def gradients(program: Any, feed: ByName, wanted: Sequence[str]) -> list[Any]:
     """The wanted gradients after one run."""
     names = [f"{name}@GRAD" for name in wanted]
     return static.Executor().run(program, feed=feed, fetch_list=names)
