@@ -115,8 +115,7 @@ def _numeric_jacobian(
 
     middle = at(0.0)[:, None]
     up, down = np.zeros((2, middle.size, flat.size))
-    for k in range(flat.size):
-        step = eps * (np.arange(flat.size) == k)
+    for k, step in enumerate(eps * np.eye(flat.size)):
         up[:, k], down[:, k] = at(step), at(-step)
     left, right = (middle - down) / eps, (up - middle) / eps
     kinks = np.abs(left - right) > 1e-2 * (1 + np.abs(left) + np.abs(right))

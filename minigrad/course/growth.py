@@ -91,9 +91,12 @@ def growth_of(course: Course, step: Step) -> Growth | None:
             known = growth.old.get(name)
             if known is None or known.code != definition.code:
                 how = "is not there" if known is None else "differs there"
-                said = f'a cell tagged "carried" holds {name}, which {how} ({before.path.name}); '
-                repair = "remove the tag, or carry it over as it was"
-                raise CourseError(said + repair, step.path, cell.line)
+                raise CourseError(
+                    f'a cell tagged "carried" holds {name}, which {how} ({before.path.name}); '
+                    "remove the tag, or carry it over as it was",
+                    step.path,
+                    cell.line,
+                )
     return growth
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..errors import ProgramError, describe, did_you_mean, user_frame, wrong
 from ..grad_names import EMPTY, GRAD, SCOPES, ZERO, GradNames
-from ..primitives.arguments import ByName, Listed, Slots
+from ..primitives.arguments import ByName, Listed, Slots, Values
 from ..static.backward.grad_ops import default_grad_op
 from ..static.backward.passes import rename_writers
 from ..static.program import operator as static_operator
@@ -94,13 +94,17 @@ class Operator(static_operator.Operator):
         frame = user_frame()
         self.code, self.lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
 
+    def _values(self, scope: Any) -> Values:
+        """The values of the inputs by slot."""
+        return {s: [read(scope, n, self) for n in listed] for s, listed in self.inputs.items()}
+
     def run(self, scope: Any) -> None:
         """Read the inputs by name, compute, write the outputs by name.
 
         ``scope`` is a `Scope`, a dictionary, or an executor's scope.
         Errors: `ProgramError` that names the input without value, or says what the kernel refused.
         """
-        slots = {s: [read(scope, n, self) for n in listed] for s, listed in self.inputs.items()}
+        slots = self._values(scope)
         try:
             for name, value in run_op(self, op_info(self.type), slots):
                 write(scope, name, value)
@@ -308,7 +312,7 @@ class RnnGradOp(Operator):
     def run(self, scope: Any) -> None:
         """Walk the steps backwards."""
         rnn: Any = self.forward_op
-        values = {s: [read(scope, n, self) for n in listed] for s, listed in self.inputs.items()}
+        values = self._values(scope)
         (steps,) = values["scopes"]
         from_outside = dict(zip(rnn.stacked, values["out_grad"], strict=True))
         ends = dict(zip(rnn.last, values["last_grad"], strict=True))
