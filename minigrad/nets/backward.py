@@ -207,8 +207,8 @@ class RnnOp(Operator):
     ``last``        name at the end of a step → name of its last value
 
     What else the step net reads is shared by all steps.
-    Errors: `ProgramError` for names the step net does not have; at the run for sequences of
-    different lengths.
+    Errors: `ProgramError` for names the step net does not have, or one that is an element and a
+    memory; at the run for sequences of different lengths.
 
     >>> step = NetOp([Operator("add", {"x": "h_pre", "y": "x"}, {"out": "h"})], "step")
     >>> scope = Scope({"xs": np.array([1.0, 2.0, 3.0]), "h0": 0.0})
@@ -247,6 +247,11 @@ class RnnOp(Operator):
             raise wrong(
                 "an RnnOp needs a sequence: its length is the number of steps",
                 'sequences={"x": "xs"}: x in a step, xs outside',
+            )
+        for name in self.sequences.keys() & self.starts.keys():
+            raise wrong(
+                f"{name!r} is both an element of a sequence and a memory of an RnnOp",
+                "a name of its own for each in the step net",
             )
         self.inputs = {
             "x": list(self.sequences.values()),

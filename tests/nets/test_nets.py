@@ -427,6 +427,12 @@ def test_nets_in_nets_are_folded_until_they_fit_a_page(seed):
     assert measured(mg.draw((made, net.Backward(made)))).width <= 850
 
 
+def test_a_name_is_an_element_or_a_memory_and_not_both():
+    step = net.NetOp([op("add", "o", x="h", y="x")], "step")
+    with pytest.raises(ProgramError, match="'h' is both an element of a sequence and a memory"):
+        net.RnnOp(step, {"x": "xs", "h": "ys"}, {"h": ("o", "h0")}, {"o": "hs"})
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
