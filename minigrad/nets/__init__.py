@@ -2,10 +2,18 @@
 
 backward     operators, nets and the scopes they run in; the grad operator of each; a step net, run once per element
 """
-# ruff: noqa: F403
 
 from ..errors.calls import check_functions
-from .backward import *
-from .backward import __all__
+from .backward import (
+    Backward,
+    NetOp,
+    Operator,
+    RnnGradOp,
+    RnnOp,
+    Scope,
+    build_grad_op,
+    fc,
+)
 
+__all__ = ["Backward", "NetOp", "Operator", "RnnGradOp", "RnnOp", "Scope", "build_grad_op", "fc"]
 check_functions(globals(), __all__)
