@@ -231,14 +231,7 @@ class JaxReplay(Replay):
         back = loop.backward
         frames: Any = loop.frames
         rows, count = self.value(frames) if back else ({}, None)
-        starts = self.starts(loop)
-
-        def one(state: Any, row: Any = ({}, ())) -> Any:
-            saved, slices = row
-            self.restored(loop.saved if back else [], saved)
-            after = self.step(loop, state, slices)
-            frame = {} if back else self.frame(loop.saved)
-            return after, ([self.value(v) for v, _ in loop.stacked], frame)
+        starts, one = self.starts(loop), partial(self.step, loop)
 
         def earlier(k: Any, state: Any) -> Any:
             saved = jax.tree.map(lambda r: r[count - 1 - k], rows)
@@ -293,8 +286,9 @@ class JaxReplay(Replay):
             return results, others | self.frame(saved[k])
 
         none = [_zeros(jax.eval_shape(partial(side, k, {}))[1]) if saved[k] else {} for k in (0, 1)]
-        yes, no = partial(side, 0, none[1]), partial(side, 1, none[0])
-        results, frames = lax.cond(self.flag(branch.pred), yes, no)
+        results, frames = lax.cond(
+            self.flag(branch.pred), partial(side, 0, none[1]), partial(side, 1, none[0])
+        )
         self.set([r[2] for r in branch.results], results)
         if not branch.backward:
             self.values[branch.frames] = frames

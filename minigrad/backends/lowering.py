@@ -18,8 +18,7 @@ from .c.text import Writer
 def needs(package: str, what: str) -> None:
     """Errors: `ProgramError` with the command that installs the extra, if the package is not there."""
     if find_spec(package) is None:
-        what = f"{what} needs {package}, which is not installed."
-        raise wrong(what, f"pip install {package}")
+        raise wrong(f"{what} needs {package}, which is not installed.", f"pip install {package}")
 
 
 def step_on(backend: str) -> Any:

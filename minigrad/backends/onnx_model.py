@@ -26,7 +26,8 @@ from ..atomic import replacing
 from ..compiler.memory import start_values
 from ..compiler.program_passes import climb, limited_depth
 from ..compiler.schedule import Branch, Call, Loop
-from ..errors import ProgramError, read_tables, wrong
+from ..errors import read_tables, wrong
+from ..ops.index import along
 from ..ops.shape import axis_tuple
 from ..ops.windows import pair
 from ..static.program.operator import names_of
@@ -35,14 +36,6 @@ from ..static.run.executor import data_of, fed_shapes
 from .replay import Replay, entering, index_arrays
 
 OPERATORS = read_tables(Path(__file__).with_name("onnx_ufuncs.ini"))
-
-
-class NoCounterpart(ProgramError):
-    """ONNX has nothing for what a kernel does: why, and what to do instead."""
-
-    def __init__(self, what: str, repair: str = "") -> None:
-        super().__init__(what)
-        self.repair = repair or "other ops; or static.compile(program), which takes every op"
 
 
 @dataclass(frozen=True)
@@ -70,7 +63,7 @@ COMPOSED: dict[str, Callable[..., Any]] = {
     "log10": lambda x: np.log(x) / math.log(10.0),
     "isfinite": lambda x: np.less(np.absolute(x), np.inf),
     "isinf": lambda x: np.equal(np.absolute(x), np.inf),
-    "isnan": lambda x: np.logical_not(np.equal(x, x)),
+    "isnan": lambda x: np.not_equal(x, x),
     "logaddexp": lambda x, y: np.maximum(x, y) + np.log1p(np.exp(-np.absolute(x - y))),
     "remainder": lambda x, y: x - np.floor(x / y) * y,
     "floor_divide": lambda x, y: np.floor(x / y),
@@ -120,25 +113,21 @@ def _place(op, g, out, x, axis=None, keepdims=False):
 
 def _reduced(op, g, out, x, axis=0, *_, keepdims=False, **__):
     if not x.size:
-        raise NoCounterpart("ONNX has no reduction over no elements")
+        raise g.lacks("ONNX has no reduction over no elements")
     if out.dtype == bool:  # ONNX orders no truth values
         x = g.cast(g.cast(x, bool), np.int32)
-    inputs, how = [x, g.integers(axis_tuple(axis, x.ndim))], {"noop_with_empty_axes": 1}
-    return g.node(op, inputs, x.of(out.shape), keepdims=int(keepdims), **how)
+    inputs = [x, g.integers(axis_tuple(axis, x.ndim))]
+    return g.node(op, inputs, x.of(out.shape), keepdims=int(keepdims), noop_with_empty_axes=1)
 
 
 FUNCTIONS: dict[str, Any] = {
     name: partial(_reduced, op) for name, op in OPERATORS["reduce"].items()
 } | {
-    "any": partial(_reduced, "ReduceMax", axis=None),
-    "all": partial(_reduced, "ReduceMin", axis=None),
     "concatenate": lambda g, out, parts, axis=0: g.alike(
         "Concat", parts, out, axis=axis % out.ndim
     ),
-    "dot": lambda g, out, x, y: g.alike("MatMul", [x, y], out),
     "argmax": partial(_place, "ArgMax"),
     "argmin": partial(_place, "ArgMin"),
-    "invert": lambda g, out, x: g.node("Not" if out.dtype == bool else "BitwiseNot", [x], out),
     "floor_divide": lambda g, out, x, y: g.node(  # ONNX divides whole numbers towards zero
         "Div", [g.node("Sub", [x, g.node("Mod", [x, y], out)], out), y], out
     ),
@@ -165,10 +154,7 @@ def take(g, out, x, indices, axis=None):
 
 @function
 def take_along_axis(g, out, x, indices, axis):
-    axis %= x.ndim
-    wide = x.of((*out.shape[:axis], x.shape[axis], *out.shape[axis + 1 :]))
-    inputs = [g.fitted(x, wide), g.fitted(indices, x.of(out.shape, np.int64))]
-    return g.node("GatherElements", inputs, out, axis=axis)
+    return g.item(x, along(indices, x.shape, axis))
 
 
 # -- kernels that stay whole: the graph, what the result is like, then what the kernel is given ------------
@@ -219,8 +205,8 @@ def einsum(g, out, *operands, subscripts):
 @counterpart
 def dropout(g, out, x, seed, *, p=0.5):
     if p:
-        what = "its masks come from NumPy's generator"
-        raise NoCounterpart(what, "export program.clone(for_test=True)")
+        why = "its masks come from NumPy's generator"
+        raise g.lacks(why, "export program.clone(for_test=True)")
     return x
 
 
@@ -236,13 +222,6 @@ def max_pool2d(g, out, x, *, kernel_size, stride=None, padding=0):
     kernel = pair(kernel_size)
     how = {"strides": kernel if stride is None else pair(stride), "pads": pair(padding) * 2}
     return g.node("MaxPool", [x], out, kernel_shape=kernel, **how)
-
-
-def refuse_masks(values: Iterable[Any]) -> None:
-    """Errors: `NoCounterpart` if one of some index arrays is a mask."""
-    if any(getattr(value, "dtype", None) == np.dtype(bool) for value in values):
-        what = "how many elements a mask chooses is not known while a graph is written"
-        raise NoCounterpart(what, "use where instead")
 
 
 def is_whole(primitive: Any, args: tuple[Any, ...]) -> bool:
@@ -269,16 +248,21 @@ class Graph(Replay):
         self.taken.add(name)
         return name
 
+    def named(self, stem: str, like: Any) -> Symbol:
+        """A value of this shape and dtype, under a name nobody has."""
+        return Symbol(self.unique(stem), like.shape, like.dtype)
+
     def node(self, op: str, inputs: Iterable[Any], like: Any, **attrs: Any) -> Symbol:
         """The result, of this shape and dtype, of one ONNX operator."""
         return self.nodes_of(op, inputs, [like], **attrs)[0]
 
     def nodes_of(self, op: str, inputs: Iterable[Any], likes: Any, **attrs: Any) -> list[Symbol]:
         """The results of one ONNX operator."""
-        names = [self.unique(f"{self.op.type}/{op}" if self.op else op) for _ in likes]
+        made = [self.named(f"{self.op.type}/{op}" if self.op else op, like) for like in likes]
         sources = [self.cast(i).name for i in inputs]
+        names = [v.name for v in made]
         self.nodes.append(helper.make_node(op, sources, names, names[0], **attrs))
-        return [Symbol(n, v.shape, v.dtype) for n, v in zip(names, likes, strict=True)]
+        return made
 
     def alike(self, op: str, inputs: Iterable[Any], like: Any, **attrs: Any) -> Symbol:
         """The result of an operator that wants its inputs in the dtype of the result."""
@@ -338,9 +322,9 @@ class Graph(Replay):
             k = parts.index(Ellipsis)
             parts[k : k + 1] = [slice(None)] * (x.ndim - len(parts) + 1)
         for axis, part in enumerate(parts):
-            n = x.shape[axis]
-            rows = list(range(n))[part] if isinstance(part, slice) else [part % n]
-            if rows != list(range(n)):
+            every = np.arange(x.shape[axis])
+            rows = np.ravel(every[part])
+            if not np.array_equal(rows, every):
                 like = x.of((*x.shape[:axis], len(rows), *x.shape[axis + 1 :]))
                 x = self.node("Gather", [x, self.integers(rows)], like, axis=axis)
         return x
@@ -362,20 +346,26 @@ class Graph(Replay):
     def call(self, call: Call) -> None:
         """A function that ONNX has not is taken apart into those it has.  Errors: `ProgramError` names the operator."""
         parts = COMPOSED.get(call.path.removeprefix("np."))
-        if call.path in WHOLE_NUMBERS and call.out.dtype.kind in "iu":
-            parts = None
-        try:
-            if parts is None:
-                super().call(call)
-                return
-            calls: list[Any] = []
-            with self.recorder.into(calls):
-                result = parts(*call.args, **call.kwargs)
-            self.items(calls)
-            self.set([call.out], [self.value(result)])
-        except NoCounterpart as why:
-            what = f"{call.op.type if call.op else call.path} has no counterpart in ONNX: {why}"
-            raise wrong(what, why.repair) from None
+        if parts is None or (call.path in WHOLE_NUMBERS and call.out.dtype.kind in "iu"):
+            super().call(call)
+            return
+        calls: list[Any] = []
+        with self.recorder.into(calls):
+            self.recorder.op = self.op
+            result = parts(*call.args, **call.kwargs)
+        self.items(calls)
+        self.set([call.out], [self.value(result)])
+
+    def lacks(self, why: str, repair: str = "") -> Exception:
+        """ONNX has nothing for what the operator does: why, and what to do instead."""
+        repair = repair or "other ops; or static.compile(program), which takes every op"
+        return wrong(f"{self.op.type} has no counterpart in ONNX: {why}", repair)
+
+    def refuse_masks(self, values: Iterable[Any]) -> None:
+        """Errors: `ProgramError` if one of some index arrays is a mask."""
+        if any(getattr(value, "dtype", None) == np.dtype(bool) for value in values):
+            what = "how many elements a mask chooses is not known while a graph is written"
+            raise self.lacks(what, "use where instead")
 
     def function(self, path: str, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
         """The operator of the same meaning, or the nodes that come to it."""
@@ -385,21 +375,19 @@ class Graph(Replay):
             return self.picked(args[0], getattr(np, name)(places, *args[1:], **kwargs))
         if name in FUNCTIONS:
             return FUNCTIONS[name](self, out, *args, **kwargs)
-        if op := OPERATORS["same"].get(name):
-            return self.node(op, args, out)
         if op := OPERATORS["compare"].get(name):  # ONNX orders no truth values
             masks = args[0].dtype == bool
             return self.node(op, [self.cast(a, np.int32) for a in args] if masks else args, out)
-        if out.dtype == bool and (op := OPERATORS["logic"].get(name)):
+        if op := OPERATORS["logic" if out.dtype == bool else "same"].get(name):
             return self.alike(op, args, out)
-        raise NoCounterpart(f"ONNX has no counterpart of {path}")
+        raise self.lacks(f"ONNX has no counterpart of {path}")
 
     def opaque(self, call: Call, args: Any, attrs: dict[str, Any]) -> Any:
         """A kernel as a whole."""
         if call.path not in COUNTERPARTS:
-            refuse_masks(args)
+            self.refuse_masks(args)
             looks = "a kernel looks at a value, and there is none while a graph is written"
-            raise NoCounterpart(OPERATORS["none"].get(call.path, looks))
+            raise self.lacks(OPERATORS["none"].get(call.path, looks))
         return COUNTERPARTS[call.path](self, call.out, *args, **attrs)
 
     # -- indices and views --------------------------------------------------------------------
@@ -416,9 +404,9 @@ class Graph(Replay):
 
     def looked_up(self, shape: Any, index: Any) -> Symbol:
         """Where an index with arrays points to in the flat value: what is fixed, and for each array its stride."""
-        refuse_masks(index if isinstance(index, tuple) else [index])
+        self.refuse_masks(index if isinstance(index, tuple) else [index])
         at = np.arange(math.prod(shape)).reshape(shape)
-        base, arrays = index_arrays(at, index, Symbol | np.ndarray | list)
+        base, arrays = index_arrays(at, index, Symbol)
         total = self.cast(base)
         for part, axis, which in arrays:
             part, size = self.cast(part, np.int64), max(shape[axis], 1)
@@ -477,13 +465,12 @@ class Graph(Replay):
         state = self.starts(loop)
         rows = []
         for k in reversed(steps) if back else steps:
-            if back:
-                self.restored(loop.saved, frames[k])
             slices = [take(self, part, self.value(seq), k, 0) for seq, part in loop.slices]
-            state = self.step(loop, state, slices)
-            rows.append([self.reshape(self.value(v), (1, *v.shape)) for v, _ in loop.stacked])
+            saved = frames[k] if back else {}
+            state, (stacked, frame) = self.step(loop, state, (saved, slices))
+            rows.append([self.reshape(v, (1, *v.shape)) for v in stacked])
             if not back:
-                frames.append(self.frame(loop.saved))
+                frames.append(frame)
         self.finish(loop, state)
         for k, (_, stack) in enumerate(loop.stacked):
             column = [row[k] for row in (reversed(rows) if back else rows)]
@@ -496,12 +483,11 @@ class Graph(Replay):
             raise self.unbounded(loop)
         starts = self.starts(loop)
         goes_on = self.test(loop, starts)
-        carried = [Symbol(self.unique("carried"), s.shape, s.dtype) for s in starts[0]]
-        count = Symbol(self.unique("count"), (), np.dtype(np.int64))
-        before = Symbol(self.unique("goes_on"), (), goes_on.dtype)
+        carried = [self.named("carried", start) for start in starts[0]]
+        count, before = self.named("count", np.int64()), self.named("goes_on", goes_on)
         nodes: list[NodeProto] = []
         with self.into(nodes):
-            after = self.step(loop, (carried, []), [])
+            after, _ = self.step(loop, (carried, []))
             again = self.test(loop, after)
         body = self.inner("step", nodes, [count, before, *carried], [again, *after[0]])
         ends = self.nodes_of("Loop", [count.of(()), goes_on, *starts[0]], carried, body=body)
@@ -516,24 +502,23 @@ class Graph(Replay):
         pred = self.flag(branch.pred)
         bodies: Any = ([], [])
         results: list[list[Symbol]] = []
+        kept: list[list[Symbol]] = [[], []]  # what each side saves
         frames: dict[int, Any] = {}
-        kept: list[tuple[int, Symbol]] = []  # what is saved, and on which side
-        for k, (body, saved) in enumerate(zip(bodies, self.saved(branch), strict=True)):
-            with self.into(body):
+        for k, saved in enumerate(self.saved(branch)):
+            with self.into(bodies[k]):
                 self.items(branch.bodies[k])
                 results.append([self.like(r[k], r[2]) for r in branch.results])
             frame = self.frame(saved)
-            own: list[Symbol] = []
-            mapped(frame, own.append)
-            kept += [(k, v) for v in own]
+            mapped(frame, kept[k].append)
             frames |= frame
-        if not (kept or branch.results):
-            return
         graphs = {}
         for k, name in enumerate(("then_branch", "else_branch")):
             with self.into(bodies[k]):
-                results[k] += [v if side == k else self.fitted(0, v) for side, v in kept]
+                for side, values in enumerate(kept):
+                    results[k] += values if side == k else [self.fitted(0, v) for v in values]
             graphs[name] = self.inner(name, bodies[k], [], results[k])
+        if not results[0]:
+            return
         outs = iter(self.nodes_of("If", [pred], results[0], **graphs))
         self.set([r[2] for r in branch.results], [next(outs) for _ in branch.results])
         if not branch.backward:
@@ -543,9 +528,10 @@ class Graph(Replay):
 
     def output(self, name: str, value: Symbol) -> Symbol:
         """A result under the name of its variable; of a parameter that is updated, the new value is ``w_out``."""
-        own = self.unique(name if name not in self.taken else f"{name}_out")
-        self.nodes.append(helper.make_node("Identity", [value.name], [own], f"fetch/{own}"))
-        return Symbol(own, value.shape, value.dtype)
+        own = self.named(name if name not in self.taken else f"{name}_out", value)
+        node = helper.make_node("Identity", [value.name], [own.name], f"fetch/{own.name}")
+        self.nodes.append(node)
+        return own
 
     def needed(self, outputs: list[Symbol]) -> tuple[list[NodeProto], set[str]]:
         """The nodes the outputs depend on, and all names that are read."""
@@ -561,10 +547,8 @@ def names_read(node: NodeProto) -> Iterator[str]:
     """What a node reads, inner graphs included."""
     yield from node.input
     for attribute in node.attribute:
-        if attribute.HasField("g"):
-            yield from (o.name for o in attribute.g.output)
-            for inner in attribute.g.node:
-                yield from names_read(inner)
+        for inner in attribute.g.node:
+            yield from names_read(inner)
 
 
 def info(value: Symbol) -> ValueInfoProto:

@@ -36,9 +36,11 @@ class Replay:
 
     def __init__(self, program: Program, fetch: list[str], whole: Callable[..., bool]) -> None:
         if names := sorted(state_written_inside(program)):
-            what = f"a loop or branch writes the parameter {names[0]!r}: a pure function returns what it changes"
-            advice = "carry it as a loop variable, or run the program with static.Executor()"
-            raise wrong(what, advice)
+            raise wrong(
+                f"a loop or branch writes the parameter {names[0]!r}: "
+                "a pure function returns what it changes",
+                "carry it as a loop variable, or run the program with static.Executor()",
+            )
         self.recorder = Recorder(math.inf, whole)
         self.schedule = Lowering(program, fetch, recorder=self.recorder).schedule
         self.op: Any = None  # what runs, for errors
@@ -135,9 +137,12 @@ class Replay:
 
     def unbounded(self, loop: Loop) -> ProgramError:
         """What is said of a while loop that is differentiated, without a limit."""
-        what = "the gradient of a while loop needs the values of every step: nobody knows how many"
-        advice = 'static.static_rnn; or backend="jax" or "c" with max_steps=100'
-        return ProgramError(told(what, advice, loop.op.source_line))
+        text = told(
+            "the gradient of a while loop needs the values of every step: nobody knows how many",
+            'static.static_rnn; or backend="jax" or "c" with max_steps=100',
+            loop.op.source_line,
+        )
+        return ProgramError(text)
 
     def starts(self, loop: Loop) -> Any:
         """What the first step of a loop is given, and totals of nothing."""
@@ -150,16 +155,24 @@ class Replay:
         self.items(loop.test)
         return self.flag(loop.go_on)
 
-    def step(self, loop: Loop, state: Any, slices: Iterable[Any]) -> Any:
-        """The body of a loop, once: what goes on to the next step, and the totals so far."""
-        carried, totals = state
+    def step(self, loop: Loop, state: Any, row: Any = ({}, ())) -> Any:
+        """The body of a loop, once, with what was saved of that step and the slices of sequences.
+
+        Returns what goes on to the next step and the totals so far; then what is stacked, and saved.
+        """
+        (carried, totals), (saved, slices) = state, row
+        if loop.backward:
+            self.restored(loop.saved, saved)
         self.set([c[1] for c in loop.carried], carried)
         self.set([part for _, part in loop.slices], slices)
         self.items(loop.body)
-        return [self.like(after, begin) for _, begin, after, _ in loop.carried], [
+        carried = [self.like(after, begin) for _, begin, after, _ in loop.carried]
+        totals = [
             self.function("np.add", [total, self.like(value, like)], {}, like)
             for total, (value, _, like) in zip(totals, loop.totals, strict=True)
         ]
+        kept = {} if loop.backward else self.frame(loop.saved)
+        return (carried, totals), ([self.value(v) for v, _ in loop.stacked], kept)
 
     def finish(self, loop: Loop, state: Any) -> None:
         """What a loop leaves."""
@@ -212,11 +225,12 @@ def index_arrays(at: Any, index: Any, kinds: Any) -> tuple[Any, list[Any]]:
     for k, part in enumerate(parts):
         if not isinstance(part, kinds):
             continue
-        before, behind = ([p for p in some if p is not None] for some in (parts[:k], parts[k:]))
-        axis = at.ndim - len(behind) if any(p is Ellipsis for p in before) else len(before)
+        takes = [p is not None for p in parts]  # which of the index take an axis
+        late = any(p is Ellipsis for p in parts[:k])
+        axis = at.ndim - sum(takes[k:]) if late else sum(takes[:k])
         count = np.arange(zeros[k].size)
         sizes = (*at.shape[:axis], count.size, *at.shape[axis + 1 :])
-        every = np.broadcast_to(np.indices(sizes, sparse=True)[axis], sizes)
+        every = np.indices(sizes)[axis]
         own = [*zeros[:k], count.reshape(zeros[k].shape), *zeros[k + 1 :]]
         arrays.append((part, axis, every[tuple(own)]))
     return at[tuple(zeros)], arrays

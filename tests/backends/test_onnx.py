@@ -206,6 +206,15 @@ def test_parameters_of_an_executor_are_stored(runtime):
     assert numpy_helper.to_array(stored) == 7.0
 
 
+def test_nodes_are_called_after_the_operator_that_they_come_from():
+    pytest.importorskip("onnx", reason="pip install onnx onnxruntime")
+    program = static.Program()
+    with static.program_guard(program):
+        y = mg.exp(mg.log1p(static.data("x", [2])))
+    nodes = static.export_onnx(program, fetch=y).graph.node
+    assert [n.name for n in nodes][:-1] == ["log1p/Add", "log1p/Log", "exp/Exp"]
+
+
 def test_whole_numbers_are_divided_as_numpy_divides_them(runtime):
     program = static.Program()
     with static.program_guard(program):
