@@ -24,10 +24,10 @@ import numpy as np
 from .. import ops as mg
 from ..errors import describe, read_tables, wrong
 from ..ops import astype
-from ..ops.index import along, split_index
+from ..ops.index import along, slices_at, split_index
 from ..ops.index import scatter as scattered
 from ..ops.losses import reduced
-from ..static.program.program import Program, program_guard
+from ..static.program.program import Program, data, program_guard
 from ..static.program.variable import Variable
 from .replay import entering
 
@@ -68,8 +68,9 @@ TABLE |= {
     "rsqrt": lambda x: mg.reciprocal(mg.sqrt(x)),
     "exp2": lambda x: mg.exp(x * math.log(2.0)),
     "hardsigmoid": lambda x: TABLE["hardtanh"](x + 3, 0, 6) / 6,
-    "hardswish": lambda x: x * TABLE["hardtanh"](x + 3, 0, 6) / 6,
-    "celu": lambda x, alpha=1: TABLE["elu"](x, alpha, 1, 1 / alpha),
+    "hardswish": lambda x: x * TABLE["hardsigmoid"](x),
+    "elu": lambda x, alpha=1, scale=1: _scaled(mg.elu(x, float(alpha)), scale),
+    "celu": lambda x, alpha=1: mg.where(x > 0, x, mg.elu(x / alpha, float(alpha))),
     "softplus": lambda x, beta=1, threshold=20: mg.where(
         x * beta > threshold, x, mg.softplus(x * beta) / beta
     ),
@@ -96,12 +97,20 @@ TABLE |= {
     "linear": lambda x, w, b=None: mg.linear(x, mg.swapaxes(w, -1, -2), b),
     "addmm": lambda b, x, y, *, beta=1, alpha=1: _scaled(b, beta) + _scaled(mg.matmul(x, y), alpha),
     "cat": lambda tensors, dim=0: mg.concat([x for x in tensors if x.shape != (0,)], dim),
-    "select": lambda x, dim, index: x[*[slice(None)] * (dim % x.ndim), index],
+    "squeeze.dims": lambda x, dims: mg.squeeze(x, tuple(d for d in dims if x.shape[d] == 1)),
+    "select": lambda x, dim, index: x[slices_at(index, dim, x.ndim)],
+    "gather": lambda x, dim, index: x[along(index, index.shape, dim)],
     "index_select": lambda x, dim, index: mg.take(x, index, dim),
     "index": lambda x, indices: x[tuple(slice(None) if i is None else i for i in indices)],
     "_to_copy": lambda x: x,
     "full_like": lambda x, value: np.full(x.shape, value),
     "copy": lambda x, y, non_blocking=False: mg.broadcast_to(y, x.shape),
+    "native_layer_norm": lambda x, shape, weight, bias, eps: mg.layer_norm(
+        x, weight, bias, tuple(range(-len(shape), 0)), eps
+    ),
+    "_native_batch_norm_legit_no_training": lambda x, weight, bias, mean, var, momentum, eps: (
+        mg.batch_norm(x, weight, bias, mean, var, eps=eps)
+    ),
     "native_dropout": lambda x, p, train: (x, _lacks(p * train, _DROPS)),
 }
 TABLE["addmv"] = TABLE["addmm"]
@@ -144,12 +153,6 @@ def hardtanh(x, low=-1, high=1):
 
 
 @op
-def elu(x, alpha=1, scale=1, input_scale=1):
-    out = mg.elu(_scaled(x, input_scale), float(alpha))
-    return _scaled(out if input_scale == 1 else mg.where(x > 0, x, out), scale)
-
-
-@op
 def gelu(x, *, approximate="none"):
     if approximate == "none":
         return mg.gelu(x)
@@ -181,7 +184,7 @@ def scaled_dot_product_attention(
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     scores = mg.matmul(q, mg.swapaxes(k, -1, -2)) * scale
     if is_causal:
-        attn_mask = np.tril(np.ones((q.shape[-2], k.shape[-2]), bool))
+        attn_mask = np.tril(np.ones(scores.shape[-2:], bool))
     if attn_mask is None:
         return mg.matmul(mg.softmax(scores, -1), v)
     if attn_mask.dtype != bool:
@@ -194,7 +197,7 @@ def scaled_dot_product_attention(
 @op
 def _linalg_solve_ex(a, b, *, check_errors=False):
     if b.ndim == a.ndim - 1:  # vectors
-        return mg.squeeze(mg.solve(a, mg.expand_dims(b, -1)), -1)
+        return mg.solve(a, b[..., None])[..., 0]
     return mg.solve(a, b)
 
 
@@ -207,14 +210,6 @@ def linalg_cholesky_ex(a, *, upper=False, check_errors=False):
 # -- shapes
 
 
-def _squeeze(x, dims):
-    gone = tuple(d for d in dims if x.shape[d] == 1)
-    return mg.squeeze(x, gone) if gone else x
-
-
-TABLE["squeeze.dims"] = _squeeze
-
-
 @op
 def expand(x, size, *, implicit=False):
     given = [1] * (len(size) - x.ndim) + [*x.shape]
@@ -224,39 +219,26 @@ def expand(x, size, *, implicit=False):
 def _slice(x, dim=0, start=None, end=None, step=1):
     size = x.shape[dim]
     part = slice(*slice(start, end, step).indices(size))
-    return x if part == slice(0, size, 1) else x[*[slice(None)] * (dim % x.ndim), part]
+    return x if part == slice(0, size, 1) else x[slices_at(part, dim, x.ndim)]
 
 
 TABLE["slice"] = _slice
 
 
-@op
-def slice_scatter(x, y, dim=0, start=None, end=None, step=1):
-    part = slice(*slice(start, end, step).indices(x.shape[dim]))
-    return mg.setitem(x, y, (*[slice(None)] * (dim % x.ndim), part))
-
-
-def _cut(x: Any, sizes: Any) -> Any:
+def _first(x: Any, sizes: Any) -> Any:
     """The first elements along each axis."""
     return x if tuple(x.shape) == tuple(sizes) else x[tuple(map(slice, sizes))]
 
 
 @op
-def gather(x, dim, index):
-    sizes = [*index.shape]
-    sizes[dim] = x.shape[dim]
-    return mg.take_along_axis(_cut(x, sizes), index, dim)
-
-
-@op
 def scatter(x, dim, index, y):
-    y = _cut(y, index.shape) if np.ndim(y) else y
+    y = _first(y, index.shape) if np.ndim(y) else y
     return mg.setitem(x, y, along(index, index.shape, dim))
 
 
 @op
 def scatter_add(x, dim, index, y):
-    return index_put(x, along(index, index.shape, dim), _cut(y, index.shape), True)
+    return index_put(x, along(index, index.shape, dim), _first(y, index.shape), True)
 
 
 @op
@@ -289,8 +271,8 @@ def unfold(x, dim, size, step):
 
 @op
 def constant_pad_nd(x, pad, value=0.0):
-    pairs = [*zip(pad[::2], pad[1::2], strict=True)][::-1]
-    pairs = [(0, 0)] * (x.ndim - len(pairs)) + pairs
+    given = [*zip(pad[::2], pad[1::2], strict=True)]  # the last axis first
+    pairs = [(0, 0)] * (x.ndim - len(given)) + given[::-1]
     if min(pad, default=0) < 0:  # that cuts off
         sides = zip(x.shape, pairs, strict=True)
         x = x[tuple(slice(max(-a, 0), n + min(b, 0)) for n, (a, b) in sides)]
@@ -315,9 +297,9 @@ def _pair(value: Any) -> Any:
 def convolution(x, w, b, stride, padding, dilation, transposed, output_padding, groups):
     _lacks(w.ndim > 4, f"{w.ndim - 2} dimensions")
     if w.ndim == 3:
-        x, w = mg.expand_dims(x, 2), mg.expand_dims(w, 2)
+        x, w = x[:, :, None], w[:, :, None]
         how = (1, *stride), (0, *padding), (1, *dilation), transposed, (0, *output_padding)
-        return mg.squeeze(convolution(x, w, b, *how, groups), 2)
+        return convolution(x, w, b, *how, groups)[:, :, 0]
     stride, padding, more, dilation = map(_pair, (stride, padding, output_padding, dilation))
     if transposed:
         return mg.conv_transpose2d(x, w, b, stride, padding, more, dilation, groups)
@@ -353,11 +335,6 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
 
 
 @op
-def native_layer_norm(x, shape, weight, bias, eps):
-    return mg.layer_norm(x, weight, bias, tuple(range(-len(shape), 0)), eps)
-
-
-@op
 def native_group_norm(x, weight, bias, n, channels, size, groups, eps):
     parts = mg.reshape(x, (n, groups, -1))
     out = mg.reshape(mg.normalize(parts, -1, eps), x.shape)
@@ -373,16 +350,10 @@ def _native_batch_norm_legit(x, weight, bias, *how):
     return mg.batch_norm(x, weight, bias, eps=how[-1])
 
 
-@op
-def _native_batch_norm_legit_no_training(x, weight, bias, mean, var, momentum, eps):
-    return mg.batch_norm(x, weight, bias, mean, var, eps=eps)
-
-
 TABLE["_native_batch_norm_legit_functional"] = _native_batch_norm_legit
 
 #: operations that torch takes apart, though not for an export
 _APART = {*_names["apart"]["operations"].split()}
-_FEED_IT = ": what is random comes in as an input"
 _UNKNOWN = object()  # what an operation without a counterpart gives
 
 
@@ -404,18 +375,16 @@ def from_torch(function: Any, *examples: Any) -> Program:
     """
     torch = sys.modules.get("torch")
     if torch is None or not callable(function):
-        what = f"from_torch takes a module or a function of PyTorch, not {describe(function)}"
-        advice = "static.from_torch(model, x); mg.trace(function, x) takes ours"
-        raise wrong(what, advice)
+        raise wrong(
+            f"from_torch takes a module or a function of PyTorch, not {describe(function)}",
+            "static.from_torch(model, x); mg.trace(function, x) takes ours",
+        )
     if bad := [x for x in examples if not isinstance(x, torch.Tensor)]:
         what = f"the examples of from_torch are Tensors of PyTorch, not {describe(bad[0])}"
         raise wrong(what, "torch.ones(2, 3), or close over it: lambda x: f(x, 2)")
-    ids = [*map(id, examples)]  # torch.export takes one that comes twice for one input
-    different = tuple(
-        x.detach().clone().requires_grad_(x.requires_grad) if id(x) in ids[:k] else x
-        for k, x in enumerate(examples)
-    )
-    return _Translation(torch, _exported(torch, function, different)).program
+    # torch.export takes one that comes twice for one input
+    copies = tuple(x.detach().clone().requires_grad_(x.requires_grad) for x in examples)
+    return _Translation(torch, _exported(torch, function, copies)).program
 
 
 def _exported(torch: Any, function: Any, examples: tuple[Any, ...]) -> Any:
@@ -435,15 +404,15 @@ def _exported(torch: Any, function: Any, examples: tuple[Any, ...]) -> Any:
         except Exception as error:
             told = _first_line(error)
             where = _users_line(str(error).partition("call raised this error:")[2])
-            what = f"torch.export cannot write this function down: {told}{where}"
-            advice = next(a for words, a in _ADVICE.items() if words in told)
-            raise wrong(what, advice) from error
+            raise wrong(
+                f"torch.export cannot write this function down: {told}{where}",
+                next(advice for words, advice in _ADVICE.items() if words in told),
+            ) from error
     if own:
-        what = f"torch.export writes down the forward of {', '.join(own)} and loses its backward"
-        advice = (
-            "plain operations in its place, or torch.no_grad() around it if no gradient is wanted"
+        raise wrong(
+            f"torch.export writes down the forward of {', '.join(own)} and loses its backward",
+            "plain operations in its place, or torch.no_grad() around it if no gradient is wanted",
         )
-        raise wrong(what, advice)
     return exported
 
 
@@ -558,9 +527,10 @@ class _Translation:
     def _refuse(self, unknown: dict[Any, str]) -> None:
         lines = {n: _users_line(n.meta.get("stack_trace") or "") for n in unknown}
         told = {f"\n  aten.{_name(n.target)}{why}{lines[n]}": n for n, why in unknown.items()}
-        what = f"these operations of the function have no counterpart here:{''.join(told)}"
-        advice = "write them in operations that mg has, or leave that part in PyTorch"
-        raise wrong(what, advice)
+        raise wrong(
+            f"these operations of the function have no counterpart here:{''.join(told)}",
+            "write them in operations that mg has, or leave that part in PyTorch",
+        )
 
     def _placeholder(self, node: Any) -> Any:
         exported = self.exported
@@ -574,9 +544,8 @@ class _Translation:
             return self._persistable(name, value, value.requires_grad)
         if value is not None:
             return value
-        example, block = node.meta["val"], self.program.global_block()
-        shape, dtype = tuple(example.shape), _dtype(example.dtype)
-        return block.create_var(node.name, shape, dtype, is_data=True, derived_stop=True)
+        example = node.meta["val"]
+        return data(node.name, example.shape, _dtype(example.dtype))
 
     def _persistable(self, name: str, value: Any, trained: bool) -> Variable:
         known = self.program.global_block().find_var(name)
@@ -599,7 +568,7 @@ class _Translation:
                 self._refuse({node.args[0]: f" for its result number {args[1] + 1}"})
             return result
         if name not in TABLE and node.target is not operator.getitem:
-            self.unknown[node] = _FEED_IT if is_random else ""
+            self.unknown[node] = ": what is random comes in as an input" if is_random else ""
         if lost or name not in TABLE:
             return _UNKNOWN
         if name.startswith("bitwise_") and node.meta["val"].dtype != self.torch.bool:
@@ -631,10 +600,10 @@ class _Translation:
         except Exception:
             self._refuse({node: " where its size depends on values"})
         if [*result.shape] != shape:
-            what = (
-                f"aten.{_name(node.target)} gives {list(result.shape)} here and {shape} in PyTorch"
+            raise wrong(
+                f"aten.{_name(node.target)} gives {list(result.shape)} here and {shape} in PyTorch",
+                "leave this operation in PyTorch",
             )
-            raise wrong(what, "leave this operation in PyTorch")
         dtype = _dtype(expected.dtype)
         return result if result.dtype == dtype else astype(result, dtype)
 
@@ -657,7 +626,7 @@ class _Translation:
             return self._persistable(name, value, False)
         array = _array(value)
         if array.ndim == 0 and numbers:
-            return array.item() if array.dtype.kind in "fib" else array
+            return array.item()
         return self.program.constant(array)
 
 
@@ -676,4 +645,7 @@ def _users_line(trace: str) -> str:
     lines = re.findall(r'File "(.*)", line (\d+).*\n\s*(.*)', trace)
     others = (sys.modules["torch"].__path__[0], __file__, "<eval_with_key>")
     own = [line for line in lines if not line[0].startswith(others)]
-    return ", at {}:{}: {}".format(Path(own[-1][0]).name, *own[-1][1:]) if own else ""
+    if not own:
+        return ""
+    file, number, text = own[-1]
+    return f", at {Path(file).name}:{number}: {text}"
