@@ -22,6 +22,7 @@ from ..viz.adapters.of_grad_fn import walk_order
 from ..viz.graph.format import unwrap
 
 TABLES = read_tables(Path(__file__).with_name("reasons.ini"))
+_WAYS = TABLES["ways"]
 
 
 class Shown:
@@ -31,7 +32,7 @@ class Shown:
         return {"text/plain": str(self)}
 
 
-PATH, USE = "path", "use"  # what is told one by one
+USE = "use"  # what is told one by one, where no paths are
 Paths = list[tuple[Names, Any]]  #: the nodes of each, and what it gave
 Note = tuple[str, str]  #: what is wrong, and a repair
 
@@ -48,46 +49,39 @@ class Explanation(Shown):
     paths: Paths = field(default_factory=list)
     reason: str = ""
     repair: str = ""
-    roots: Any = field(default=(), compare=False)  # the nodes backward began at: what `draw` draws
-    leaf: Any = field(default=None, compare=False)
-    kind: str = PATH  # or `USE`, with one path to each
+    roots: Any = ()  # the nodes backward began at: what `draw` draws
+    leaf: Any = None
+    kind: str = "path"  # or `USE`, with one path to each
     gradient: str = ""  # its name, where operators make it: ``paths`` name them, without values
     count: int = 0  # how many paths there are, where not all are told
-    remarks: list[str] = field(default_factory=list)
+    note: str = ""  # the remarks below the paths
 
     def remark(self, text: str, repair: str = "") -> "Explanation":
         """Add a remark, if there is one; its repair replaces the one before."""
         if text:
-            self.remarks.append(text)
+            self.note = f"{self.note}\n  {text}".lstrip("\n")
             self.repair = repair or self.repair
         return self
-
-    @property
-    def note(self) -> str:
-        """The remarks below the paths."""
-        return "\n".join(f"  {text}" for text in self.remarks)
 
     def __repr__(self) -> str:
         count = self.count or len(self.paths)
         each = " of it, a path to each" * (self.kind == USE)
         ways = f", from {count} {self.kind}{'s' * (count > 1)}{each}:" * bool(self.paths)
+        total = "" if self.total is None else short(self.total)
         if self.reason:
             gap = " " * (self.reason[0] != "\n")
             lines = [f"{self.name} has no gradient:{gap}{self.reason}"]
-            lines += [f"  it would be {short(self.total)}{ways}"] * bool(self.paths)
+            lines += [f"  it would be {total}{ways}"] * bool(self.paths)
         else:
-            known = [self.gradient] * bool(self.gradient)
-            known += [short(self.total)] * (self.total is not None)
-            lines = [f"the gradient of {self.name} is {' = '.join(known)}{ways}"]
+            known = " = ".join(filter(None, (self.gradient, total)))
+            lines = [f"the gradient of {self.name} is {known}{ways}"]
         for path, value in self.paths:
             gave = "?" if value is None else short(value)
-            lines.append(
-                f"  {path[0]}" if self.gradient else f"  {gave:>12}  by  {' → '.join(path)}"
-            )
-        more = self.count - len(self.paths)
-        lines += [f"  … and {more} more"] if more > 0 else []
-        lines += [self.note] * bool(self.note)
-        lines += [f"  repair: {self.repair}"] * bool(self.repair)
+            way = path[0] if self.gradient else f"{gave:>12}  by  {' → '.join(path)}"
+            lines.append(f"  {way}")
+        if count > len(self.paths):
+            lines.append(f"  … and {count - len(self.paths)} more")
+        lines += filter(None, [self.note, self.repair and f"  repair: {self.repair}"])
         return "\n".join(lines)
 
 
@@ -121,8 +115,8 @@ def because(subject: str, key: str, **words: Any) -> Explanation:
       repair: make them floating-point numbers before requires_grad_()
     """
     words["name"] = subject
-    row: dict[str, Any] = {part: text.format(**words) for part, text in TABLES[key].items()}
-    return Explanation(subject, **row)
+    texts: Any = {part: text.format(**words) for part, text in TABLES[key].items()}
+    return Explanation(subject, **texts)
 
 
 MOST_PATHS = 24  #: more are not followed one by one
@@ -161,7 +155,6 @@ def traced(
     ``output``: the name and the value it starts from; ``flown``: what `flows` gave, where it ran already, for many
     places.  Without ``total``: a rule on the way gave None.
     """
-    before = ("", "") if output is None else forward_trouble(*output, nodes)
     own = [start[place]] if place in start else []
     counts = count_paths(nodes, place)
     steps, came = flown or flows(start, nodes, {place})
@@ -170,16 +163,18 @@ def traced(
     if not gave:
         return Explanation(name)
     total = sum(gave[1:], gave[0])
-    told = Explanation(name, total)
-    told.remark(*(before if before[0] or not parts else trouble(steps, counts, place, total)))
-    paths = [(("the output itself",), as_array(g)) for g in own]
+    told = Explanation(name, total, [(("the output itself",), as_array(g)) for g in own])
+    if output is not None:
+        told.remark(*forward_trouble(*output, nodes))
+    if parts and not told.note:
+        told.remark(*trouble(steps, counts, place, total))
     roots = [node for node, _ in start]
     count = sum(counts[root] for root in roots)
     if count <= MOST_PATHS and count * len(nodes) <= MOST_PULLS:
         shares = followed(start, place, counts)
-        told.paths = [*paths, *zip(labels([*shares]), shares.values(), strict=True)]
+        told.paths += zip(labels([*shares]), shares.values(), strict=True)
     else:
-        told.paths = paths + [(way(roots, n, k), as_array(g)) for n, k, g in parts[:MOST_PATHS]]
+        told.paths += [(way(roots, n, k), as_array(g)) for n, k, g in parts[:MOST_PATHS]]
         told.kind, told.count = USE, len(gave)
     return told
 
@@ -196,30 +191,26 @@ def count_paths(nodes: list[Any], place: Any) -> dict[Any, int]:
     """
     found: dict[Any, int] = {}
     for node in reversed(nodes):
-        ways = [1 if to == place else found.get(to[0], 0) for to in node.next_functions]
-        found[node] = sum(ways)
+        found[node] = sum(1 if to == place else found.get(to[0], 0) for to in node.next_functions)
     return found
 
 
 def followed(start: Start, place: Any, counts: dict[Any, int]) -> dict[Trail, Any]:
     """What each path from a start to the place brings; newest nodes first."""
     done: dict[Trail, Any] = {}
-    waiting: list[tuple[Any, int, Any, Trail]] = [
-        (*at, seed, ()) for at, seed in start.items() if counts.get(at[0])
-    ]
-    waiting.sort(key=lambda step: step[0].seq)
+    waiting: list[Any] = [(at, seed, ()) for at, seed in start.items()]
     with np.errstate(all="ignore"):  # what is wrong is told, not warned of
         while waiting:
-            node, index, g, trail = waiting.pop()
-            further: list[Any] = []
+            (node, index), g, trail = waiting.pop()
+            if not counts.get(node):
+                continue
             for slot, to, p in _given(node, {index: g}):
                 here = (*trail, (node, slot))
                 if to == place:
                     done[here] = np.array(as_array(p))
-                elif counts.get(to[0]):
-                    further.append((*to, p, here))
-            waiting += sorted(further, key=lambda step: step[0].seq)
-    return done
+                else:
+                    waiting.append((to, p, here))
+    return dict(sorted(done.items(), key=lambda each: [-node.seq for node, _ in each[0]]))
 
 
 def walked(
@@ -229,19 +220,17 @@ def walked(
 
     At ``ends`` nothing goes on.
     """
-    arrived: dict[Any, dict[int, Any]] = {}
-    for (root, index), seed in start.items():
-        arrived.setdefault(root, {})[index] = seed
+    arrived = dict(start)
     for node in nodes:
-        held = arrived.pop(node, None)
-        if held is None or not node.next_functions:
+        outputs = range(len(node.specs) if node.several else 1)
+        held = {k: arrived.pop((node, k)) for k in outputs if (node, k) in arrived}
+        if not held or not node.next_functions:
             continue
         parts = _given(node, held)
         yield node, held.values(), parts
         for _, to, gradient in parts:
             if to not in ends:
-                slots = arrived.setdefault(to[0], {})
-                slots[to[1]] = gradient if to[1] not in slots else slots[to[1]] + gradient
+                arrived[to] = arrived[to] + gradient if to in arrived else gradient
 
 
 def flows(start: Start, nodes: Iterable[Any], places: Collection[Any]) -> tuple[list[Flow], Came]:
@@ -271,8 +260,7 @@ def _given(node: Any, held: Mapping[int, Any]) -> list[tuple[int, Any, Any]]:
 def labels(trails: list[Trail]) -> list[Names]:
     """The nodes of each path, with a slot at the end; with slots everywhere if that tells two paths apart."""
     full = [tuple(f"{node.name()}[{slot}]" for node, slot in t) for t in trails]
-    pairs = zip(trails, full, strict=True)
-    plain = [(*(node.name() for node, _ in t[:-1]), whole[-1]) for t, whole in pairs]
+    plain = [(*(step.partition("[")[0] for step in steps), last) for *steps, last in full]
     return plain if len({*plain}) == len(plain) else full
 
 
@@ -320,12 +308,12 @@ def trouble(steps: list[Flow], counts: Mapping[Any, int], place: Any, total: Any
         if not bad:
             return f"it is {what} because the gradient that backward started with is", ""
         text, repair = _told(f"it is {what}: made first", bad[0])
-        return text, repair or TABLES["ways"]["explodes"] * bool(np.isinf(bad[0].gave))
+        return text, repair or _WAYS["explodes"] * bool(np.isinf(bad[0].gave))
     if size == 0 and as_array(total).size:
         dead = [s for s in on_path if s.came != 0 and s.gave == 0]
         if dead and dead[0].came < np.finfo(as_array(total).dtype).tiny:  # the last digit, rounded
             text = f"it vanishes: {dead[0].came:.1e} came to {_where(dead[0])}, and 0 is left"
-            return text, TABLES["ways"]["vanishes"]
+            return text, _WAYS["vanishes"]
         if dead:
             return _told("every number of it is 0: lost first", dead[0])
         same = any(s.gave for s in last)
@@ -338,11 +326,11 @@ def trouble(steps: list[Flow], counts: Mapping[Any, int], place: Any, total: Any
         text = f"it vanishes: {size:.1e}, where others are {largest:.1e}; too small from"
         weakest = min(on_path, key=lambda s: s.gave / s.came if s.came and s.gave else 1.0)
         flat = weakest.gave < _SINGLE * weakest.came and advice(weakest.node, "zero")
-        return f"{text} {_where(faded)} on", flat or TABLES["ways"]["vanishes"]
+        return f"{text} {_where(faded)} on", flat or _WAYS["vanishes"]
     if size > GROWN * max(start, 1e-30):
         grown = next(s for s in on_path if s.gave > GROWN * start)
         text = f"it explodes: {size:.1e}, from {start:.1e} at the start; beyond 1e6 of that from"
-        return f"{text} {_where(grown)} on", TABLES["ways"]["explodes"]
+        return f"{text} {_where(grown)} on", _WAYS["explodes"]
     return "", ""
 
 
@@ -364,7 +352,7 @@ def forward_trouble(name: str, output: Any, nodes: list[Any]) -> Note:
         facts = _facts({k: v for k, v in saved_of(node).items() if k in inputs.split()})
         if any(f"are {word}" in facts for word in words.split()):
             return f"{begin} at {node.name()}{facts}", advice(node)
-    return f"{begin}, or its data hold such numbers", TABLES["ways"]["data"]
+    return f"{begin}, or its data hold such numbers", _WAYS["data"]
 
 
 def _origin(begin: str, node: Any, key: str) -> Note:
@@ -374,13 +362,12 @@ def _origin(begin: str, node: Any, key: str) -> Note:
     if to is not None and to.next_functions:
         return f"{begin} at {to.name()}{_facts(saved_of(to))}", advice(to)
     facts = _facts({key: saved_of(node)[key]})
-    return f"{begin}, in the data that {node.name()} reads{facts}", TABLES["ways"]["data"]
+    return f"{begin}, in the data that {node.name()} reads{facts}", _WAYS["data"]
 
 
 def _told(begin: str, step: Flow) -> Note:
-    gave = "zeros" if step.gave == 0 else f"{step.gave:g}"
+    kind, gave = ("not finite", f"{step.gave:g}") if step.gave else ("zero", "zeros")
     text = f"{begin} by {_where(step)}, which got {step.came:.3g} and gave {gave}"
-    kind = "zero" if step.gave == 0 else "not finite"
     return f"{text}{_facts(saved_of(step.node))}", advice(step.node, kind)
 
 
@@ -398,7 +385,8 @@ def _facts(saved: Mapping[str, Any]) -> str:
             continue
         told, counts = [], {"False": array == 0}
         if array.dtype.kind != "b":
-            told = [" to ".join(dict.fromkeys(f"{v:.4g}" for v in (array.min(), array.max())))]
+            low, high = f"{array.min():.4g}", f"{array.max():.4g}"
+            told = [low if low == high else f"{low} to {high}"]
             counts = {
                 "NaN": np.isnan(array), "infinite": np.isinf(array),
                 "0": array == 0, "negative": array < 0,
@@ -409,11 +397,8 @@ def _facts(saved: Mapping[str, Any]) -> str:
 
 
 def saved_of(node: Any) -> Mapping[str, Any]:
-    """The saved values of a node; none where it let go of them."""
-    try:
-        return {n: v for n, v in node.saved.items() if hasattr(v, "shape")}
-    except Exception:  # freed, or changed in place since: reading says so with an error
-        return {}
+    """The saved values of a node that are arrays."""
+    return {n: v for n, v in node.saved.items() if hasattr(v, "shape")}
 
 
 def stem(node: Any) -> str:
@@ -432,10 +417,10 @@ def difference(grad: Any, total: Any, hook: str) -> Note:
     ``hook``: where one is, if any.
     """
     a, b = as_array(grad), as_array(total)
-    size, scale, added = size_of(a), size_of(b), TABLES["ways"]["added up"]
+    size, scale, added = size_of(a), size_of(b), _WAYS["added up"]
 
-    def near(rest: Any, size: float) -> Any:
-        return abs(rest).max(initial=0) <= _NEAR * max(size, 1e-30)
+    def near(rest: Any, size: float) -> bool:
+        return size_of(rest) <= _NEAR * max(size, 1e-30)
 
     if a.shape != b.shape or not np.isfinite([size, scale]).all() or near(a - b, scale):
         return "", ""

@@ -7,8 +7,9 @@ from ..errors import DTypeError, describe, refusal
 from ..grad_names import GRAD
 from ..static.backward.op_path import connections, differentiable_inputs
 from ..static.program.block import Block
-from ..static.program.operator import Operator, has_blocks, op_info
+from ..static.program.operator import has_blocks, op_info
 from ..static.program.program import BackwardCall
+from ..static.program.transform import needed_ops
 from ..static.program.variable import Variable
 from .paths import Explanation, Flow, Paths, because, forward_trouble, size_of, trouble
 
@@ -86,33 +87,28 @@ def _tell_numbers(told: Explanation, block: Block, call: BackwardCall, scope: An
     steps = [s for s in scope.record.steps if s.block == block.idx]
     entered = max(k for k, s in enumerate(steps) if s.kind == "enter")
     values = dict(steps[entered].values)
-    on_path = {told.gradient}
-    for op in reversed(ops[begin:]):
-        if not on_path.isdisjoint(op.output_names):
-            on_path |= {n for n in op.input_names if GRAD in n}
+    on_path = [n for op in needed_ops(ops[begin:], [told.gradient]) for n in op.input_names]
     read = {n for op in ops[begin:] if op.role == "backward" for n in op.input_names}
     forward: list[Any] = []
     flows: list[Flow] = []
     for step in (s for s in steps[entered:] if s.kind == "op"):
-        op = ops[step.number]
+        op, made = ops[step.number], step.values
         held = {s: values.get(n[0]) for s, n in op.inputs.items() if n and GRAD not in n[0]}
         came = [size_of(values[n]) for n in op.input_names if GRAD in n and n in values]
-        values |= step.values
-        node = _Ran(step.number, op.type, held, [*op.inputs], [(None, 0)] * len(op.inputs))
+        values |= made
         if step.number < begin:
-            held["out"] = next(iter(step.values.values()), None)
-            forward.append(node)
+            held["out"] = next(iter(made.values()), None)
+            nobody = [(None, 0)] * len(op.inputs)
+            forward.append(_Ran(step.number, op.type, held, [*op.inputs], nobody))
         elif came and op.role in ("loss", "backward"):
-            outs = [n for n in op.output_names if n in step.values]
-            node = node._replace(next_functions=outs)
-            for k, n in enumerate(outs):
-                gave = size_of(step.values[n])
-                flows.append(Flow(node, k, (n, 0), max(came), gave, n not in read))
+            node = _Ran(step.number, op.type, held, [], [n for n in op.output_names if n in made])
+            for k, n in enumerate(node.next_functions):
+                flows.append(Flow(node, k, (n, 0), max(came), size_of(made[n]), n not in read))
     told.total = values[told.gradient]
     counts = dict.fromkeys(on_path, 1)
-    alarms = [forward_trouble(target, values[target], forward[::-1]) for target in call.targets]
-    alarms = [alarm for alarm in alarms if alarm[0]]
-    told.remark(*(alarms or [trouble(flows, counts, (told.gradient, 0), told.total)])[-1])
+    alarms = (forward_trouble(target, values[target], forward[::-1]) for target in call.targets)
+    alarm = next(filter(any, alarms), None)
+    told.remark(*alarm or trouble(flows, counts, (told.gradient, 0), told.total))
 
 
 def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, Paths]:
@@ -172,33 +168,33 @@ def _cuts(block: Block, variable: Variable, call: BackwardCall) -> list[str]:
         if not readers[name]:
             cuts.append(f"dead branch: no operator before the loss reads {name}")
         for k in readers[name]:
-            cut, through = _through(block, ops[k], k, name, call)
+            cut, through = _through(block, k, name, call)
             cuts += cut
             waiting += [n for n in through if n not in seen]
             seen.update(through)
     return list(dict.fromkeys(cuts))
 
 
-def _through(
-    block: Block, op: Operator, k: int, name: str, call: BackwardCall
-) -> tuple[list[str], list[str]]:
+def _through(block: Block, k: int, name: str, call: BackwardCall) -> tuple[list[str], list[str]]:
     """Where the way is cut at an operator, and the outputs it goes on to."""
+    op = block.ops[k]
+    by = f"#{k} {op.type}"
     if name not in differentiable_inputs(block, op):
         primitive = op_info(op.type).forward
         if primitive is not None and not primitive.rules:
-            return [f"#{k} {op.type} has no gradient rule"], []
+            return [f"{by} has no gradient rule"], []
         slot = next(s for s, names in op.inputs.items() if name in names)
-        return [f"#{k} {op.type} has no gradient for its input {slot!r}"], []
+        return [f"{by} has no gradient for its input {slot!r}"], []
     cuts, through = [], []
     flows = connections(block, op, call.no_grad)
     for out in op.output_names:
         var = block.find_var(out)
         if var is not None and var.cuts:
-            cuts.append(f"stop_gradient at {out}, which #{k} {op.type} makes of {name}")
+            cuts.append(f"stop_gradient at {out}, which {by} makes of {name}")
         elif out in call.no_grad:
-            cuts.append(f"no_grad_set holds {out}, which #{k} {op.type} makes of {name}")
+            cuts.append(f"no_grad_set holds {out}, which {by} makes of {name}")
         elif name in flows.get(out, ()):
             through.append(out)
     if has_blocks(op.type) and not cuts and not through:
-        cuts = [f"no result of #{k} {op.type} depends on {name} by way of gradients"]
+        cuts = [f"no result of {by} depends on {name} by way of gradients"]
     return cuts, through

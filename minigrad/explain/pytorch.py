@@ -43,8 +43,6 @@ from .paths import (
 )
 from .source_cuts import Cut, code_around, code_of, cuts
 
-_FREED = "second time"
-
 
 class TorchNode:
     """A node of PyTorch, read as a `Node` of this package; ``pull`` runs it and no hook."""
@@ -76,18 +74,17 @@ class TorchNode:
         with sys.modules["torch"].no_grad():
             gave = run(*g)
             gave = gave if isinstance(gave, tuple) else (gave,)
-            return [
-                gradient if gradient is None or to is None else _fitting(gradient, to.fn, number)
-                for gradient, (to, number) in zip(gave, self.next_functions, strict=False)
-            ]
+            return [*map(_fitting, gave, self.next_functions)]
 
 
-def _fitting(gradient: Any, fn: Any, number: int) -> Any:
+def _fitting(gradient: Any, to: tuple[TorchNode | None, int]) -> Any:
     """A gradient as the engine hands it on: summed over broadcast axes, in the dtype of the value."""
-    metadata = fn._input_metadata[number]
-    shape = tuple(metadata.shape)
-    if tuple(gradient.shape) != shape and not gradient.is_sparse:
-        gradient = gradient.sum_to_size(shape)
+    node, number = to
+    if gradient is None or node is None:
+        return gradient
+    metadata = node.fn._input_metadata[number]
+    if not gradient.is_sparse:
+        gradient = gradient.sum_to_size(tuple(metadata.shape))
     return gradient.to(metadata.dtype)
 
 
@@ -133,7 +130,7 @@ class TorchGraph:
                 try:
                     value = getattr(fn, name if own else f"_saved_{name}")
                 except RuntimeError as error:
-                    if _FREED not in str(error):
+                    if "second time" not in str(error):  # what freed ones say
                         return "stale", node, name
                     freed = freed or node
                 else:
@@ -186,7 +183,7 @@ class Case:
         self.tensors = tensor_names(self.variables)
         self.optimizers = of_kind(self.variables, "optimizer")
         self.modules = of_kind(self.variables, "module")
-        self.graphs: dict[int, TorchGraph] = {}
+        self.graphs: dict[Any, TorchGraph] = {}
 
     def explain(self, x: Any, output: Any, name: str = "") -> Explanation:
         """The explanation of one tensor; where ``.grad`` is there without a reason to be, that comes first."""
@@ -231,14 +228,13 @@ class Case:
 
     def graph(self, output: Any) -> TorchGraph:
         """The graph below an output, read once."""
-        if id(output) not in self.graphs:
-            self.graphs[id(output)] = TorchGraph(output, self.name(output) or "the output")
-        return self.graphs[id(output)]
+        if output not in self.graphs:
+            self.graphs[output] = TorchGraph(output, self.name(output) or "the output")
+        return self.graphs[output]
 
     def _ends(self, *but: Any) -> list[tuple[str, Any]]:
         """The tensors with a graph, newest first; those of one number before others."""
-        others = [(n, t) for n, t in self.tensors.items() if all(t is not b for b in but)]
-        ends = [(n, t) for n, t in others if t.grad_fn is not None]
+        ends = [e for e in self.tensors.items() if e[1].grad_fn and id(e[1]) not in map(id, but)]
         ends.sort(key=lambda e: (e[1].numel() == 1, e[1].grad_fn._sequence_nr()), reverse=True)
         return ends[:50]
 
@@ -325,9 +321,9 @@ class Case:
         """(class, attribute) of the module of the user's that never mentions what holds a parameter."""
         for part in path.split("."):
             methods = [f for n, f in vars(type(module)).items() if n != "__init__"]
-            codes = [c for f in methods if (c := code_of(f, {})) is not None]
+            codes = filter(None, (code_of(f, {}) for f in methods))
             text = "\n".join(ast.unparse(s) for c in codes for s in c.body)
-            if codes and not any(w in text for w in (part, "getattr", "children")):
+            if text and not any(w in text for w in (part, "getattr", "children")):
                 return type(module).__name__, part
             module = getattr(module, part, None)
         return None
@@ -413,8 +409,8 @@ class Case:
             return f"({note})", ""
         counts = count_paths(graph.all, place)
         kind, what = ("zero", "0") if size == 0 else ("not finite", "not finite")
-        on_way = {n.name(): advice(n, kind) for n in graph.all if counts.get(n)}
-        known = {node: repair for node, repair in on_way.items() if repair}
+        on_way = [n for n in graph.all if counts.get(n) and advice(n, kind)]
+        known = {n.name(): advice(n, kind) for n in on_way}
         where = f" On the way lie {', '.join(known)}." if known else ""
         repair = next(iter(known.values())) if len(known) == 1 else ""
         return f"({note})\n  (it is {what}.{where} mg.why before backward() tells the node)", repair
@@ -433,15 +429,15 @@ class Case:
 
     def _not_updated(self, x: Any) -> str:
         """A note where no optimizer among the variables changes a leaf that has a gradient."""
-        groups = [(n, g) for n, o in self.optimizers.items() for g in o.param_groups]
-        if not groups or not x.is_leaf:
-            return ""
-        rates = [(n, g.get("lr")) for n, g in groups if any(p is x for p in g["params"])]
-        if any(rate != 0 for _, rate in rates):
+        rates = {}  # of those that hold it
+        for name, optimizer in self.optimizers.items():
+            for group in optimizer.param_groups:
+                if any(p is x for p in group["params"]):
+                    rates[name] = group.get("lr")
+        if not self.optimizers or not x.is_leaf or any(rate != 0 for rate in rates.values()):
             return ""
         why = "not_updated" if rates else "not_held"
-        holders = [n for n, _ in rates] or [*self.optimizers]
-        return f"({because('it', why, optimizer=', '.join(holders)).reason})"
+        return f"({because('it', why, optimizer=', '.join(rates or self.optimizers)).reason})"
 
     def _alone(self, x: Any, name: str) -> Explanation:
         """No output is known."""

@@ -38,7 +38,7 @@ def remembered_values(nodes: Collection[Node], replay: bool = False) -> Iterator
     changes: list[tuple[Any, str, Any]] = [(n, "freed", False) for n in nodes]
     if replay:
         changes += [(n, "replayed", True) for n in nodes if isinstance(n, FunctionNode)]
-    for node in (n for n in nodes if n.hooks is not None):  # their saved values may be packed
+    for node in nodes:  # their saved values may be packed
         changes += [(node, slot, unpack(getattr(node, slot))) for slot in node.saved_slots]
     before = [(at, name, getattr(at, name)) for at, name, _ in changes]
     try:
@@ -132,8 +132,7 @@ def remembered(roots: Collection[Node], constants: Constants) -> dict[str, Any]:
     with remembered_values(known, replay=True):
         steps = walked(start, known)  # in this order
         gradients = {(n, k): np.array(g) for n, _, gave in steps for k, _, g in gave}
-    told = {"seeds": start, "gradients": gradients, "saved": saved, "pull": pulled}
-    return {**told, "values": values}
+    return dict(values=values, seeds=start, gradients=gradients, saved=saved, pull=pulled)
 
 
 def pulled(node: Any, slot: int, g: Any) -> Any:

@@ -55,7 +55,6 @@ class Code(NamedTuple):
     namespace: dict[str, Any]
     result: str = ""  # why nothing in it is recorded
     last_line: float = math.inf  # that has run
-    parameters: tuple[str, ...] = ()
 
     def line(self, node: Any) -> str:
         """The user's line of a node."""
@@ -108,8 +107,7 @@ def code_of(function: Any, namespace: Mapping[str, Any]) -> Code | None:
         return None
     muted = next(filter(None, map(_muting, body[0].decorator_list)), "")
     known = {**namespace, **getattr(function, "__globals__", {})}
-    names = tuple(a.arg for a in ast.walk(body[0].args) if isinstance(a, ast.arg))
-    return Code(body[0].body, function.__code__.co_filename, first, known, muted, parameters=names)
+    return Code(body[0].body, function.__code__.co_filename, first, known, muted)
 
 
 def _parsed(thing: Any) -> tuple[list[ast.stmt], int]:
@@ -159,14 +157,15 @@ def _inside(call: ast.Call, code: Code, tainted: Dotted, path: str, depth: int) 
     inner = code_of(function, code.namespace)
     if inner is None:
         return []
+    names = [*inspect.signature(function).parameters]
     bound = getattr(type(owner), getattr(function, "__name__", ""), None) is function
-    me = inner.parameters[0] if bound else ""  # mostly "self"
+    me = names[0] if bound else ""  # mostly "self"
     inner.namespace[me] = owner
     if forward and path and _mentions(call.func, tainted):  # a part of the module is the start
         path = path.removeprefix(f"{ast.unparse(call.func)}.".partition(".")[2])
         starts = {f"{me}.{path.partition('.')[0]}"}
     elif any(_mentions(given, tainted) for given in (*call.args, *call.keywords)):
-        starts |= {*inner.parameters} - {me}
+        starts |= {*names} - {me}
     elif not forward and _mentions(call.func, tainted):
         starts |= {me}
     return cuts(inner, starts, [_RESULT], path, depth + 1)
@@ -188,18 +187,17 @@ def _cut_at(node: ast.AST, tainted: Dotted, line: str) -> Iterator[Cut]:
     name = ""
     match node:
         case ast.Call(function, args, keywords):
-            name, given = _last(function).lower(), {k.arg: ast.unparse(k.value) for k in keywords}
-            texts = [*map(ast.unparse, args), *given.values()]
+            name, given = _last(function).lower(), ", ".join(map(ast.unparse, (*args, *keywords)))
             if name in ("float", "int") and isinstance(function, ast.Name):
                 name += "()"  # Python's, not the method
-            if name in ("to", "type") and any(w in t for t in texts for w in ("int", "long")):
+            if name in ("to", "type") and ("int" in given or "long" in given):
                 name = "long"
             unlike = {
                 "data": True,  # an attribute
                 "indices": True,
-                "requires_grad_": "False" not in texts,
-                "grad": "create_graph" in given,
-                "checkpoint": given.get("use_reentrant") != "True",
+                "requires_grad_": "False" not in given,
+                "grad": "create_graph=" in given,
+                "checkpoint": "use_reentrant=True" not in given,
             }
             name = "" if unlike.get(name) else name
         case ast.Attribute(subject, "data" | "grad" | "indices" as name):
@@ -232,9 +230,8 @@ def _statements(body: Iterable[ast.AST], muted: str, always: bool = True) -> Ite
             case ast.Expr(ast.Call(function)) if _last(function) == "set_grad_enabled":
                 muted = _muting(s.value)  # from here on
             case ast.With(items, inner):
-                why = next((w for i in items if (w := _muting(i.context_expr))), muted)
-                why = f"with {why}" if why and why != muted else muted
-                yield from _statements(inner, why, always)
+                why = next(filter(None, [_muting(i.context_expr) for i in items]), "")
+                yield from _statements(inner, f"with {why}" if why else muted, always)
             case ast.If() | ast.For() | ast.While() | ast.Try() | ast.ExceptHandler():
                 for _ in range(_TURNS if isinstance(s, ast.For | ast.While) else 1):
                     if isinstance(s, ast.For):

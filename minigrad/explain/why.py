@@ -13,7 +13,7 @@ from ..primitives.arguments import Value
 from ..viz.adapters.names import Names, caller_variables
 from ..viz.adapters.of_grad_fn import walk_order
 from ..viz.adapters.torch_facts import kind_of
-from .paths import TABLES, USE, Explanation, Explanations, because, difference, traced, uses
+from .paths import USE, Explanation, Explanations, because, difference, traced, uses
 from .rerun import last_start, remembered_values
 
 
@@ -106,8 +106,7 @@ def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
     told.total = wrap(np.asarray(told.total))
     if x.grad is not None:
         hook = "of yours" * any(n.hooks is not None for n in nodes)
-        note, repair = difference(x.grad, told.total, hook)
-        return told.remark(note, told.repair or repair)
+        return told.remark(*difference(x.grad, told.total, hook))
     return told.remark(f"({missing.reason})" * (output is None or not x.is_leaf))
 
 
@@ -115,9 +114,6 @@ def _unknown(name: str, nodes: Any) -> Explanation:
     """Why nobody knows how much each path gave; with a repair where backward cannot run, either."""
     for n in nodes:
         for slot, *_ in changed_since(n):
-            then = "how much each gave was known before" if n.freed else "backward() fails"
-            saved = slot.removeprefix("_saved_")
-            told = because(name, "changed", node=n.name(), saved=saved, then=then)
-            told.repair = "" if n.freed else TABLES["stale"]["repair"]
-            return told
+            key = "changed_behind" if n.freed else "changed"
+            return because(name, key, node=n.name(), saved=slot.removeprefix("_saved_"))
     return because(name, "forgotten")
