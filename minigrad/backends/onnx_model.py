@@ -27,7 +27,6 @@ from ..compiler.memory import start_values
 from ..compiler.program_passes import climb, limited_depth
 from ..compiler.schedule import Branch, Call, Loop
 from ..errors import read_tables, wrong
-from ..ops.index import along
 from ..ops.shape import axis_tuple
 from ..ops.windows import pair
 from ..static.program.operator import names_of
@@ -154,7 +153,10 @@ def take(g, out, x, indices, axis=None):
 
 @function
 def take_along_axis(g, out, x, indices, axis):
-    return g.item(x, along(indices, x.shape, axis))
+    axis %= x.ndim
+    wide = x.of((*out.shape[:axis], x.shape[axis], *out.shape[axis + 1 :]))
+    inputs = [g.fitted(x, wide), g.fitted(indices, x.of(out.shape, np.int64))]
+    return g.node("GatherElements", inputs, out, axis=axis)
 
 
 # -- kernels that stay whole: the graph, what the result is like, then what the kernel is given ------------
