@@ -11,9 +11,8 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import ProgramError
-from minigrad.grad_names import GradNames
 from minigrad.primitives.registry import REGISTRY
-from minigrad.static.backward.grad_ops import default_grad_op
+from minigrad.static.backward.grad_ops import plan_of
 from minigrad.static.backward.op_path import flow_slots
 
 
@@ -692,30 +691,27 @@ def test_derivatives_by_some_inputs_are_those_of_the_eager_engine(name, opened, 
             np.testing.assert_allclose(a, b.detach().numpy(), rtol=1e-12, atol=1e-14)
 
 
-def slots_of_grad_op(name, wanted, slots, stretched=True):
-    """What the grad op of an operator reads, and what it makes; its operands are as large as its result, or perhaps not."""
-    block = static.Program().global_block()
-    for value in (*slots, "result"):
-        block.create_var(value, [2, 2])
-    op = static.Operator(name, {s: [s] for s in slots}, {"out": ["result"]})
-    known = None if stretched else block
-    made = default_grad_op(known, op, REGISTRY[name], ([*wanted], wanted), GradNames(set()))
-    return [*made.inputs], [*made.outputs]
+def plan_by_hand(name, wanted, slots):
+    plan = plan_of(REGISTRY[name], wanted, slots)
+    return plan.operands, plan.results, plan.given, plan.made
 
 
 def test_a_grad_op_has_the_slots_that_its_rules_read_and_no_others():
-    """A slot that is there for its shape alone is there only where the value may have been stretched."""
-    g = "out_grad"
-    assert slots_of_grad_op("mul", ("x",), ("x", "y")) == (["x", "y", g], ["x_grad"])
-    assert slots_of_grad_op("mul", ("x",), ("x", "y"), stretched=False) == (["y", g], ["x_grad"])
-    assert slots_of_grad_op("add", ("y",), ("x", "y")) == (["y", g], ["y_grad"])
-    assert slots_of_grad_op("add", ("y",), ("x", "y"), stretched=False) == ([g], ["y_grad"])
-    assert slots_of_grad_op("add", ("x",), ("x",))[0] == [g]  # its other operand is a number
-    assert slots_of_grad_op("tanh", ("x",), ("x",)) == (["out", g], ["x_grad"])
-    assert slots_of_grad_op("reduce_sum", ("x",), ("x",), stretched=False)[0] == ["x", g]
-    reshaped = slots_of_grad_op("reshape", ("x",), ("x", "shape_like"), stretched=False)
-    assert reshaped[0] == ["x", "shape_like", g]
-    assert "out" in slots_of_grad_op("solve", ("b",), ("a", "b"))[0]
+    """Slot, is it there for its shape alone and only where it was stretched."""
+    out = (("out", "out_grad"),)
+    assert plan_by_hand("mul", ("x",), ("x", "y")) == (
+        (("x", True), ("y", False)), (), out, (("x", "x_grad"),),
+    )  # fmt: skip
+    assert plan_by_hand("add", ("y",), ("x", "y")) == (
+        (("y", True),), (), out, (("y", "y_grad"),),
+    )  # fmt: skip
+    assert plan_by_hand("add", ("x",), ("x",))[0] == ()  # its other operand is a number
+    assert plan_by_hand("tanh", ("x",), ("x",)) == ((), ("out",), out, (("x", "x_grad"),))
+    assert plan_by_hand("reduce_sum", ("x",), ("x",))[0] == (("x", False),)
+    assert plan_by_hand("reshape", ("x",), ("x", "shape_like"))[0] == (
+        ("x", False), ("shape_like", False),
+    )  # fmt: skip
+    assert plan_by_hand("solve", ("b",), ("a", "b"))[1] == ("out",)
 
 
 def grad_op(function, shapes, which):

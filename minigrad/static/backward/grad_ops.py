@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import ProgramError, told
 from ...grad_names import EMPTY, GradNames, part, whole
@@ -24,7 +24,7 @@ from ..program.operator import BRANCHES, CONTROL, Operator, backward_op, op_info
 from ..program.transform import copy_into, needed_ops
 from ..program.variable import Variable
 from ..run.kernels import run_op
-from .op_path import Flow, dependence, find_op_path, of_all, over_all_steps
+from .op_path import Flow, dependence, find_op_path, over_all_steps
 from .passes import append_to_block, read_instead
 
 if TYPE_CHECKING:
@@ -66,20 +66,31 @@ def _reading_first(grad_ops: list[Operator], op: Operator, grads: GradNames) -> 
     return copies + grad_ops
 
 
+class Plan(NamedTuple):
+    """Which slots the grad op has for some wanted inputs, and how it comes by them."""
+
+    operands: tuple[tuple[str, bool], ...]  # input; only if stretched
+    results: Names  # outputs whose values are read
+    given: tuple[tuple[str, str], ...]  # output, the slot of its gradient
+    made: tuple[tuple[str, str], ...]  # input, the slot of its gradient
+
+
 @lru_cache(maxsize=4096)
-def _slots(p: Primitive, wanted: Names, slots: Names) -> tuple[dict[str, bool], list[str]]:
-    """The operands that the grad op has for some wanted inputs, each with whether more than its shape may be read, and
-    what it reads of results.
-    """
+def plan_of(p: Primitive, wanted: Names, slots: Names) -> Plan:
+    """The `Plan` for these wanted inputs of an operator with these input slots."""
     reads = p.reads(wanted)
+    shapes = {r.rpartition("_")[0] for r in reads if r.endswith(("_shape", "_dtype"))}
     stretches = p.broadcasts and len(slots) > 1  # a single operand is as large as the result
-    operands = {}
+    operands = []
     for s in p.inputs:
-        is_read = not {s, f"{s}_shape", f"{s}_dtype"}.isdisjoint(reads)
+        is_read = s in reads or s in shapes
         if s in slots and (is_read or (stretches and s in wanted)):
-            operands[s] = is_read
-    operands |= {s: True for s in slots if s not in p.inputs}
-    return operands, [r for r in reads if r.removesuffix("_grad") in p.outputs]
+            operands.append((s, not is_read))
+    operands += [(s, False) for s in slots if s.endswith("_like")]
+    results = tuple(o for o in p.outputs if o in reads)
+    given = tuple((o, f"{o}_grad") for o in p.outputs if f"{o}_grad" in reads)
+    made = tuple((s, f"{s}_grad") for s in p.inputs if s in wanted)
+    return Plan(tuple(operands), results, given, made)
 
 
 def default_grad_op(
@@ -90,18 +101,26 @@ def default_grad_op(
     Without a block nothing is known of shapes: what may be stretched is read.
     """
     (wanted, chosen), slots, results = flow, op.inputs, op.outputs
-    operands, reads = _slots(p, chosen, (*slots,))
+    operands, read, given, made = plan_of(p, chosen, (*slots,))
     inputs: Slots = {}
-    for s, is_read in operands.items():
+    for s, if_stretched in operands:
         # its shape is read where its gradient may have to be summed to it
-        if not is_read and block is not None:
-            shape = block.var(slots[s][0]).shape
-            if shape == block.var(results["out"][0]).shape and -1 not in shape:
+        if if_stretched and block is not None:
+            x, out, own = slots[s][0], results["out"][0], block.vars
+            shape = (own[x] if x in own else block.var(x)).shape
+            full = (own[out] if out in own else block.var(out)).shape
+            if shape == full and -1 not in shape:
                 continue
         inputs[s] = slots[s][:]
-    for r in reads:
-        inputs[r] = results[r][:] if r in results else [grads[n] for n in results[r[:-5]]]
-    outputs = {f"{s}_grad": _those(grads, slots[s], wanted) for s in p.inputs if s in chosen}
+    for o in read:
+        inputs[o] = results[o][:]
+    for o, slot in given:
+        names = results[o]
+        inputs[slot] = [grads[names[0]]] if len(names) == 1 else [grads[n] for n in names]
+    outputs: Slots = {}
+    for s, slot in made:
+        names = slots[s]
+        outputs[slot] = [grads[names[0]]] if len(names) == 1 else _those(grads, names, wanted)
     return Operator(f"{op.type}_grad", inputs, outputs, op.attrs, "backward", op)
 
 
@@ -148,7 +167,8 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
         if result in have and not reaching.isdisjoint(sources):
             step_seeds[result] = name
             asked |= sources
-    flows = of_all(after, asked).intersection(reaching, carried)
+    needed = set[str]().union(*(after.get(n, ()) for n in asked))
+    flows = needed.intersection(reaching, carried)
     seeds = {out: name for c, name, _, out in handed_on if c in flows} | step_seeds
     grad_block, given, local = _grad_block(job, body, seeds, flows | read)
     reads = {"x": [*op.inputs["x"]], "params": [*params], "scopes": [*op.outputs["scopes"]]}
@@ -157,7 +177,7 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
     writes = {"x_grad": x_grad, "params_grad": _those(g, params, inputs)}
     attrs = {
         "sub_block": grad_block.idx,
-        "next_grad": _those(given, outs, given),
+        "next_grad": [given.get(out, EMPTY) for out in outs],
         "carried_grad": _those(local, carried, flows),
         "params_local": _those(local, params, inputs),
     }
@@ -165,12 +185,12 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
         seqs, stacked = op.inputs["seq"], op.outputs["stacked"]
         reads = {"seq": [*seqs], "stacked_grad": _those(g, stacked, given), **reads}
         writes = {"seq_grad": _those(g, seqs, inputs), **writes}
-        attrs["step_out_grad"] = _those(given, stacked, given)
+        attrs["step_out_grad"] = [given.get(result, EMPTY) for result in stacked]
         attrs["steps_grad"] = _those(local, op.attrs["steps"], read)
     return Operator(f"{op.type}_grad", reads, writes, attrs, "backward", op)
 
 
-def _those(grads: Mapping[str, str], names: list[str], wanted: Container[str]) -> list[str]:
+def _those(grads: GradNames, names: list[str], wanted: Container[str]) -> list[str]:
     """The gradients of the names that are wanted; `EMPTY` in the places of the others."""
     return [grads[name] if name in wanted else EMPTY for name in names]
 
@@ -183,7 +203,7 @@ def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
         seeds = {out: name for out, name in rows(op, "out", f"{prefix}_out") if out in have}
         grad_block, given, local = _grad_block(job, block, seeds, set(params) & inputs)
         attrs[block_attr] = grad_block.idx
-        attrs[f"{prefix}_seeds"] = _those(given, outs, given)
+        attrs[f"{prefix}_seeds"] = [given.get(out, EMPTY) for out in outs]
         attrs[f"{prefix}_params"] = _those(local, params, inputs)
     reads = {"pred": [*op.inputs["pred"]], "params": [*params], "scopes": [*op.outputs["scopes"]]}
     reads["out_grad"] = _those(job.names, outs, have)
@@ -232,7 +252,10 @@ def written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[str, s
         results = run_op(op, op_info(op.type), variables_of(block, op))
     operators = [piece.at(op) for piece in block.ops[start:]]
     del block.ops[start:]
-    alias = {n: v.name for n, v in results if n != EMPTY and isinstance(v, Variable)}
+    alias = {}
+    for name, value in results:
+        if name != EMPTY and isinstance(value, Variable):
+            alias[name] = value.name
     return operators, alias
 
 

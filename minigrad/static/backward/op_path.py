@@ -41,15 +41,18 @@ def find_op_path(
     path: Path = []
     left_out = list[int]()
     for k in range(len(ops) - 1, -1, -1):
-        flow = flows[k]
-        asked = needed.intersection(ops[k].output_names)
-        needed -= asked
+        flow, asked = flows[k], list[str]()
+        for names in ops[k].outputs.values():
+            for name in names:
+                if name in needed:
+                    needed.remove(name)
+                    asked.append(name)
         if k in behind:
             # a target: of what is read later it was said there
             for name in needed & behind[k].keys():
                 if not behind[k][name].isdisjoint(flow[0]):
                     raise _written_before(None, name, ops[k])
-            sources = of_all(behind[k], asked)
+            sources = set[str]().union(*(behind[k].get(name, ()) for name in asked))
             flow = [name for name in flow[0] if name in sources], flow[1]
         if not asked or not flow[0]:
             left_out.append(k)
@@ -86,11 +89,6 @@ def _left_out(
 Behind = dict[str, set[str]]  #: name → the sources that its value depends on, by way of gradients
 
 
-def of_all(behind: Behind, names: Iterable[str]) -> set[str]:
-    """What any of these names depends on."""
-    return set().union(*(behind.get(n, ()) for n in names))
-
-
 def _flows(
     block: Block, ops: Ops, wanted: set[str], no_grad: set[str]
 ) -> tuple[list[Flow], dict[int, Behind]]:
@@ -100,7 +98,7 @@ def _flows(
     """
     reaching = set(floating(block, wanted - no_grad))
     slots_of_type = {t: (*flow_slots(t), has_blocks(t)) for t in {op.type for op in ops}}
-    find = block.find_var
+    own, find = block.vars, block.find_var
     flows: list[Flow] = []
     behind: dict[int, Behind] = {}
     for op in ops:
@@ -128,7 +126,7 @@ def _flows(
         else:
             for slot in results:
                 for name in written.get(slot, ()):
-                    var = find(name)
+                    var = own[name] if name in own else find(name)
                     if var is not None and var.dtype.kind == "f" and name not in no_grad:
                         reaching.add(name)
         flows.append((inputs, through))
@@ -184,7 +182,7 @@ def dependence(body: Block, sources: Iterable[str], no_grad: Collection[str]) ->
         after = {}
         if not behind.keys().isdisjoint(op.input_names):
             for out, inputs in connections(body, op, no_grad).items():
-                after[out] = of_all(behind, inputs)
+                after[out] = set[str]().union(*(behind.get(n, ()) for n in inputs))
         for name in op.output_names:
             behind.pop(name, None)
         for name, at in after.items():
@@ -256,5 +254,6 @@ def differentiable_inputs(block: Block, op: Operator) -> list[str]:
 
 def floating(block: Block, names: Iterable[str]) -> list[str]:
     """Those of the names that hold floating-point values."""
-    find = block.find_var
-    return [n for n in names if (var := find(n)) is not None and var.dtype.kind == "f"]
+    own, find = block.vars, block.find_var
+    known = ((n, own[n] if n in own else find(n)) for n in names)
+    return [n for n, var in known if var is not None and var.dtype.kind == "f"]

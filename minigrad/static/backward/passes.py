@@ -105,6 +105,8 @@ def fill_missing_gradients(ops: list[Operator], grad_of: dict[str, str]) -> list
 
 def written_twice(names: list[str]) -> set[str]:
     """The names that stand there more than once."""
+    if len(set(names)) == len(names):
+        return set()
     return {name for name, count in Counter(names).items() if count > 1}
 
 
