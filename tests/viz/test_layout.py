@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 
 import pytest
 
@@ -64,6 +66,20 @@ def test_a_picture_that_takes_too_long_is_given_up_and_the_next_one_works(worker
         patch.setattr(layout, "TIME_LIMIT", 0.3)
         assert layout.layout(HARD) is None
     assert layout.layout(SMALL)
+
+
+@needs_worker
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no such signal")
+def test_a_worker_that_has_to_wait_for_a_processor_is_not_given_up(worker_only, monkeypatch):
+    layout.layout(SMALL)
+    child = worker()
+    monkeypatch.setattr(layout, "TIME_LIMIT", 0.5)
+    child.send_signal(signal.SIGSTOP)
+    goes_on = threading.Timer(1.0, child.send_signal, [signal.SIGCONT])
+    goes_on.start()
+    assert layout.layout(SMALL)
+    assert worker() is child
+    goes_on.join()
 
 
 @needs_worker

@@ -1,19 +1,22 @@
 """A child process that lays out graphs: it reads requests from standard input and writes pictures to standard output.
 
 It is run as a file, imports nothing of minigrad, and dies with its parent (its input ends). A
-request is one line of JSON, the format and the DOT; so is a reply, the bytes of the picture as
-letters, or null.
+request is one line of JSON: the format, the DOT, and how many seconds of the processor it may take before
+the system ends this process.  A reply is one, too: the bytes of the picture as letters, or null.
 """
 
 import json
 import os
+import signal
 import sys
 
 
-def draw(form: str, source: str) -> str:
+def draw(form: str, source: str, seconds: float = 10.0) -> str:
     """Lay out DOT with the Graphviz libraries that the pygraphviz wheel carries."""
     import pygraphviz
 
+    if hasattr(signal, "setitimer"):  # its signal ends a process, even one that computes in C
+        signal.setitimer(signal.ITIMER_PROF, seconds)
     graph = pygraphviz.AGraph(string=source)  # string=: a text could be taken for a file name
     try:
         return bytes(graph.draw(prog="dot", format=form)).decode("latin-1")
