@@ -172,12 +172,14 @@ class JaxReplay(Replay):
         _, ours, said = str(error).partition("ProgramError: ")
         if ours:
             return ProgramError(said.strip())
-        if not isinstance(error, jax.errors.JAXTypeError | jax.errors.JAXIndexError):
+        asked = isinstance(error, jax.errors.JAXTypeError | jax.errors.JAXIndexError)
+        if not asked and "immutable" not in str(error):  # what a kernel writes at a mask
             return error
         op = self.op
         unknown = "that JAX does not know when it traces, such as how many rows a mask chooses"
         what = f"{op.type} needs values {unknown}"
-        advice = "mg.where(mask, x, 0.0), or run the program with static.Executor()"
+        advice = "mg.where(mask, x, 0.0), or mg.where(mask, y, x) for mg.setitem(x, y, mask), "
+        advice += "or run the program with static.Executor()"
         return ProgramError(told(what, advice, op.source_line))
 
     # -- calls -----------------------------------------------------------------------------

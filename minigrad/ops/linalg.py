@@ -17,7 +17,6 @@ from .shape import (
     expand_dims,
     flatten,
     like_x,
-    reshape,
     roll,
     shape_attr,
     solved,
@@ -178,12 +177,14 @@ def kron(x, y):
     >>> mg.kron(mg.tensor([1.0, 10.0]), mg.tensor([1.0, 2.0]))
     tensor([ 1.,  2., 10., 20.])
     """
-    a, b = np.shape(x), np.shape(y)
-    a, b = (1,) * (len(b) - len(a)) + a, (1,) * (len(a) - len(b)) + b
-    apart = mul(
-        reshape(x, [s for n in a for s in (n, 1)]), reshape(y, [s for n in b for s in (1, n)])
-    )
-    return reshape(apart, [m * n if min(m, n) >= 0 else -1 for m, n in zip(a, b, strict=True)])
+    a, b = np.ndim(x), np.ndim(y)
+    n = max(a, b)
+    x = expand_dims(x, (*range(1, 2 * n, 2), *range(0, 2 * (n - a), 2)))
+    y = expand_dims(y, (*range(0, 2 * n, 2), *range(1, 2 * (n - b), 2)))
+    apart = mul(x, y)  # [m, n] of each axis, which becomes one: so their sizes may be open
+    for k in range(n):
+        apart = flatten(apart, k, k + 1)
+    return apart
 
 
 # -- triangles and diagonals ---------------------------------------------------------------

@@ -170,6 +170,24 @@ def test_an_executor_lends_its_parameters_and_gets_them_back():
     np.testing.assert_allclose(exe.scope.values["w"], [0.64, 1.28])
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: mg.setitem(x, 0.0, x < 2),
+        lambda x: mg.setitem(x, 0.0, np.array([True, False, True])),
+    ],
+)
+def test_a_value_put_at_a_mask_is_refused_with_the_line_and_what_does_it(change):
+    pytest.importorskip("jax", reason="pip install jax")
+    program = mg.trace(change, np.arange(3.0))
+    words = r"index_put needs values[\s\S]*test_jax.py:\d+: \[?lambda x: mg.setitem[\s\S]*mg.where\(mask, y, x\)"
+    with pytest.raises(ProgramError, match=words):
+        jitted(program, {"x0": np.arange(3.0)}, program.outputs)
+    program = mg.trace(lambda x: mg.where(x < 2, 0.0, x), np.arange(3.0))
+    (value,) = jitted(program, {"x0": np.arange(3.0)}, program.outputs)
+    assert value.tolist() == [0.0, 0.0, 2.0]
+
+
 def test_one_seed_means_one_mask_on_every_backend():
     pytest.importorskip("jax", reason="pip install jax")
     program = static.Program()

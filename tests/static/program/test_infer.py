@@ -410,6 +410,22 @@ def test_functions_that_count_along_an_open_axis():
         mg.diag(static.data("x", [-1]))
 
 
+@pytest.mark.parametrize(
+    ("x", "y"), [([-1, 3, -1], [-1, 2]), ([-1], [-1, -1]), ([2, -1], []), ([], [-1])]
+)
+def test_a_kronecker_product_may_have_several_open_axes(x, y):
+    a, b = (
+        np.arange(1.0, 1 + np.prod(shape)).reshape(shape)
+        for shape in ([abs(n) + (n < 0) for n in s] for s in (x, y))
+    )
+    prog = static.Program()
+    with static.program_guard(prog):
+        z = mg.kron(static.data("x", x), static.data("y", y))
+    (value,) = static.Executor().run(prog, {"x": a, "y": b}, [z])
+    np.testing.assert_array_equal(value, np.kron(a, b))
+    assert np.array_equal(static.compile(prog, fetch=z)(x=a, y=b), value)
+
+
 def test_a_shape_may_be_a_number():
     with static.program_guard(static.Program()):
         x = static.data("x", [1])
