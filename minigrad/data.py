@@ -42,10 +42,7 @@ def digits() -> Labelled:
     >>> images.shape, labels.shape, float(images.max()), int(labels[0])
     ((1797, 8, 8), (1797,), 1.0, 0)
     """
-    with (
-        (DATASETS / "digits.npz").open("rb") as file,
-        np.load(file, allow_pickle=False) as stored,
-    ):
+    with (DATASETS / "digits.npz").open("rb") as file, np.load(file, allow_pickle=False) as stored:
         return Labelled(stored["images"] / 16.0, stored["labels"].astype(np.int64))
 
 
@@ -174,13 +171,17 @@ class DataLoader:
     ) -> None:
         self.single = isinstance(data, np.ndarray) or hasattr(data, "_data")
         parts = [data] if self.single else list(data)
-        self.arrays = [np.asarray(getattr(unmasked(a), "_data", a)) for a in parts]
+        # parts that are names, or examples of two things
+        odd = isinstance(data, dict) or (tuple in map(type, parts) and not isinstance(data, tuple))
+        self.arrays = [np.asarray(getattr(unmasked(a), "_data", a)) for a in parts if not odd]
         lengths = {a.shape[:1] for a in self.arrays}
         if len(lengths) != 1 or () in lengths:
-            shown = ", ".join(map(describe, self.arrays)) or "nothing"
+            shown = ", ".join(map(describe, self.arrays)) or (describe(data) if odd else "nothing")
+            advice = "one axis 0 for all: DataLoader((images, labels))"
+            added = "; of a dictionary (*data.values(),), of pairs (*map(np.array, zip(*data)),)"
             raise refusal(
                 f"DataLoader takes arrays with equally many examples, not {shown}",
-                "one axis 0 for all: DataLoader((images, labels))",
+                advice + added * odd,
             )
         if not isinstance(batch_size, int | np.integer) or batch_size < 1:
             raise refusal(

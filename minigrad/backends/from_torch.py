@@ -404,9 +404,11 @@ def _exported(torch: Any, function: Any, examples: tuple[Any, ...]) -> Any:
         except Exception as error:
             told = _first_line(error)
             where = _users_line(str(error).partition("call raised this error:")[2])
+            usual = "model(x) must run; inside it, no .item(), and torch.where in place of an if"
+            known = _names["torch.export"].items()
             raise wrong(
                 f"torch.export cannot write this function down: {told}{where}",
-                next(advice for words, advice in _ADVICE.items() if words in told),
+                next((advice for words, advice in known if words in told), usual),
             ) from error
     if own:
         raise wrong(
@@ -414,15 +416,6 @@ def _exported(torch: Any, function: Any, examples: tuple[Any, ...]) -> Any:
             "plain operations in its place, or torch.no_grad() around it if no gradient is wanted",
         )
     return exported
-
-
-#: words in what torch.export says, and what helps
-_ADVICE = {
-    "fake tensor": "x.detach() in place of x.data; no torch.autograd.grad inside, for the derivatives "
-    "of a Program are made by static.gradients(y, x)",
-    "not a known type": "return a tuple or a dictionary, or torch.export.register_dataclass(Out) before",
-    "": "model(x) must run; inside it, no .item(), and torch.where in place of an if",
-}
 
 
 def _first_line(error: Exception) -> str:

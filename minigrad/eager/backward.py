@@ -433,7 +433,7 @@ def _shown(g: Any) -> Any:
 
 def accumulated(tensor: Tensor, g: Any, own: bool, create: bool) -> Any:
     """The new ``.grad`` of a leaf, a Tensor or an array, in memory of its own, in the leaf's shape and dtype."""
-    old = tensor.grad
+    old = None if tensor._grad is None else tensor.grad
     if create:
         g = fitted(tensor, _shown(g), True)
         if old is not None:

@@ -15,14 +15,17 @@ from ..errors import DTypeError, GradError, ShapeError, describe, refusal, told,
 from ..errors.other_libraries import TABLES, knows_others
 from ..primitives.arguments import Args, ByName, Listed, as_list
 from .grad_fn import FEW_BYTES, FREED, AccumulateGrad, Output, Several, bytes_of, packed, unpack
-from .mode import MODE, enable_grad, no_grad, saved_tensors_hooks
+from .mode import MODE, drawing, enable_grad, no_grad, saved_tensors_hooks
 from .record import is_foreign, joined, owned
 from .tensor import Tensor, wrap
 
 
 @knows_others("ctx", TABLES["ctx"])
 class Context:
-    """What forward hands to backward: saved tensors, flags, and any attribute you set."""
+    """What forward hands to backward: saved tensors, flags, and any attribute you set.
+
+    An attribute that is no input and no output is a constant to second derivatives.
+    """
 
     saved: Any = ()  # what forward saved: Tensors, and behind it their arrays, packed perhaps
     _places: Any = ()  # of each the edge of an input, or the number of an output
@@ -305,8 +308,9 @@ class _Last(Function):
 def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
     """Run ``function(*args)`` and keep nothing; backward runs it again to get the values it needs.
 
-    Saves memory for time.  ``function`` must compute the same each time (seed its random numbers):
-    other numbers in the same shapes are not noticed, and the gradient is wrong.
+    Saves memory for time.  ``function`` must compute the same each time: other numbers in the same shapes are not
+    noticed, and the gradient is wrong.  `dropout`, `normal` and `uniform` draw the same again, whatever generator
+    they are given; what NumPy draws for itself is to be drawn outside, and passed.
     Errors: `GradError` in backward if it saved other shapes, or if an argument was changed in place since.
 
     >>> import minigrad as mg
@@ -316,6 +320,7 @@ def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
     tensor(6.)
     """
     called_at, specs, values = told(""), [], {}  # type: ignore[var-annotated]
+    around, drawn = MODE.get().draw, []  # type: ignore[var-annotated]
     tensors = [a for a in args if isinstance(a, Tensor)]
     versions = [t._version for t in tensors]
 
@@ -336,7 +341,9 @@ def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
             a.detach().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a for a in args
         ]
         saved: Listed = []
-        with enable_grad(), saved_tensors_hooks(saved.append, lambda nothing: nothing):
+        numbers = [*drawn]
+        once_more = drawing(lambda make: numbers.pop(0) if numbers else make())
+        with enable_grad(), once_more, saved_tensors_hooks(saved.append, lambda nothing: nothing):
             function(*copies)
         if [(v.shape, v.dtype) for v in saved] != specs:
             what = f"the function of checkpoint computed something else the second time: it saved {len(saved)} "
@@ -345,5 +352,9 @@ def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
             raise GradError(told(what, advice, ""))
         return saved
 
-    with saved_tensors_hooks(number, value_of):
+    def draw(make: Callable[[], Any]) -> Any:  # which a checkpoint around this one may give
+        drawn.append(around(make))
+        return drawn[-1]
+
+    with saved_tensors_hooks(number, value_of), drawing(draw):
         return function(*args)

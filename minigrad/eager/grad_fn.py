@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, GradError, code_line, describe, refusal, told
+from ..errors import REPAIRS, DTypeError, GradError, code_line, describe, refusal, told
 from ..primitives.arguments import Args, ByName, Function, Listed, Mark, Names
 from ..primitives.registry import Primitive
 
@@ -295,6 +295,13 @@ def named(tensor: Any) -> str:
     return f" ({tensor.name})" if tensor.name else ""
 
 
+def keeps_none(x: Any) -> str:
+    """What is said of a Tensor that is no leaf, where somebody looks for its gradient."""
+    node = place_of(x._node)[0]
+    what = f".grad of {describe(x)}{named(x)} is None: it is no leaf, {node.name()} made it"
+    return str(node.error(what, REPAIRS["no leaf"]["grad"]))
+
+
 def no_graph_reason(x: Any) -> str:
     """Why a Tensor has no graph; errors of backward say it, too."""
     cut = getattr(x, "_cut", "never there")
@@ -303,13 +310,4 @@ def no_graph_reason(x: Any) -> str:
     if x._data.dtype.kind != "f":
         numbers = f"it holds {x._data.dtype} numbers"
         return f"{numbers}, and only real floating-point values have gradients"
-    return _CUTS[cut]
-
-
-_CUTS = {
-    "no_grad": "it was computed under no_grad()",
-    "detach": "it is detached: it was made by detach(), which cuts the graph",
-    "frozen": "it is frozen: requires_grad_(False) was called; x.requires_grad_() thaws it",
-    "overwritten": "all its values were overwritten in place by values without a graph",
-    "never there": "it does not require grad; create it, or what it is computed from, with requires_grad=True",
-}
+    return REPAIRS["no graph"][cut]

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ..errors import DTypeError, describe, refusal
 from ..primitives.arguments import ByName, Function
+from ..primitives.dispatch import EAGER
 
 
 class Mode(NamedTuple):
@@ -22,6 +23,7 @@ class Mode(NamedTuple):
     anomaly: bool = False
     saved_hooks: tuple[Function, Function] | None = None
     recorder: Function | None = None
+    draw: Function = lambda make: make()  # who gives the random numbers that ``make()`` draws
 
 
 GRAD = Mode()  #: the usual mode; the fast path of every op is ``mode is GRAD``
@@ -201,6 +203,22 @@ class recorded(_Switch):
 
     def __init__(self, recorder: Function) -> None:
         self.changes = {"recorder": recorder}
+
+
+class drawing(_Switch):
+    """Let ``draw(make)`` give the random numbers that an op would draw by ``make()``.
+
+    >>> import minigrad as mg
+    >>> with drawing(lambda make: 2 * make()):
+    ...     mg.uniform([2], 1.0, 1.0, generator=0)
+    tensor([2., 2.])
+    """
+
+    def __init__(self, draw: Function) -> None:
+        self.changes = {"draw": draw}
+
+
+EAGER["draw"] = lambda make: MODE.get().draw(make)
 
 
 def is_grad_enabled() -> bool:

@@ -36,7 +36,7 @@ def read_tables(path: Path) -> dict[str, dict[str, str]]:
     return tables
 
 
-_TABLES = read_tables(Path(__file__).with_name("repair.ini"))
+REPAIRS = read_tables(Path(__file__).with_name("repair.ini"))
 
 
 def repair(args: Sequence[Any], attrs: dict[str, Any], cause: Exception, usual: str = "") -> str:
@@ -48,9 +48,9 @@ def repair(args: Sequence[Any], attrs: dict[str, Any], cause: Exception, usual: 
     """
     text = str(cause)
     shapes = [tuple(s) for a in args if (s := getattr(a, "shape", None)) is not None]
-    known = {**_TABLES["types"], **_TABLES["NumPy"]}
+    known = {**REPAIRS["types"], **REPAIRS["NumPy"]}
     said = next((words for words in known if words in text), "")
-    if said in _TABLES["types"]:
+    if said in REPAIRS["types"]:
         return known[said]
     if isinstance(cause, TypeError | AttributeError):
         for name in ("axis", "axes"):

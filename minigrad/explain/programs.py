@@ -46,7 +46,8 @@ def explain(variable: Variable, scope: Any = None) -> Explanation:
     ran = getattr(getattr(scope, "record", None), "program", None)
     if scope is not None and ran is not program:
         what = f"{name} is explained from the Scope of a run of its program, not from {describe(scope)}"
-        raise refusal(what, "exe.run(program, feed, scope=scope); mg.why(w, scope)", DTypeError)
+        advice = "mg.why(w); or mg.why(w, scope), behind exe.run(program, feed, scope=scope)"
+        raise refusal(what, advice, DTypeError)
     if variable.dtype.kind != "f":
         return because(name, "whole_numbers", dtype=variable.dtype)
     for call in reversed(calls):

@@ -290,6 +290,8 @@ class Case:
     def _off_path(self, x: Any, name: str, graph: TorchGraph) -> Explanation:
         end = graph.end
         off = functools.partial(because, name, end=end)
+        if self.graph(x).place(graph.output):
+            return off("turned")
         root = max((m for m in self.modules if name.startswith(f"{m}.")), key=len, default=name)
         path = name.removeprefix(root).lstrip(".")
         if found := self._cuts({root}, end, path):

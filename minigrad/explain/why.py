@@ -12,7 +12,7 @@ from ..errors import DTypeError, describe, refusal, user_frame
 from ..primitives.arguments import Value
 from ..viz.adapters.names import Names, caller_variables
 from ..viz.adapters.of_grad_fn import walk_order
-from ..viz.adapters.torch_facts import kind_of
+from ..viz.adapters.torch_facts import kept_grad, kind_of
 from .paths import USE, Explanation, Explanations, because, difference, traced, uses
 from .rerun import last_start, remembered_values
 
@@ -52,11 +52,9 @@ def why(x: Any, output: Any = None) -> Any:
     if callable(named := getattr(x, "named_parameters", None)):
         return Explanations(_of_tensor(each, name, output) for name, each in named())
     if not (found := _parts(x)):
-        raise refusal(
-            f"why() found no Tensor and no Variable in {describe(x)}",
-            "pass one of its values, as in mg.why(x), or mg.why(x, y) with the output y",
-            DTypeError,
-        )
+        what = f"why() found no Tensor and no Variable in {describe(x)}"
+        advice = "pass one of its values, as in mg.why(x), or mg.why(x, y) with the output y"
+        raise refusal(what, advice, DTypeError)
     return Explanations(why(at, output) for at in found)
 
 
@@ -75,6 +73,7 @@ def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
         raise refusal(what, "mg.why(x, y)", DTypeError)
     if x._node is None:
         return Explanation(name, reason=no_graph_reason(x))
+    grad = kept_grad(x)
     if output is None:
         start = last_start()
     elif output._node is None:
@@ -82,12 +81,16 @@ def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
     else:
         start = {place_of(output._node): np.ones(output.shape, output.dtype)}
     if not start:
-        known = x.grad is not None or bool(backward.last_starts)
+        known = grad is not None or bool(backward.last_starts)
         lost = because(name, "gone" if known else "no_backward")
-        return lost if x.grad is None else Explanation(name, x.grad).remark(f"({lost.reason})")
+        return lost if grad is None else Explanation(name, grad).remark(f"({lost.reason})")
     roots = [node for node, _ in start]
     outputs, nodes, place = ", ".join(n.name() for n in roots), walk_order(roots), place_of(x._node)
     if place not in start and not any(place in n.next_functions for n in nodes):
+        below = {p for n in walk_order([place[0]]) for p in n.next_functions}
+        if output is not None and not below.isdisjoint(start):
+            given = Names(found=caller_variables(user_frame())).known(output) or "x"
+            return because(name, "turned", end=given)
         return because(name, "not_on_a_path", node=outputs)
     with remembered_values(nodes) as complete:
         if complete:
@@ -96,17 +99,18 @@ def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
     missing = because(name, "not_kept" if x.is_leaf else "no_leaf")
     if not complete:
         unknown = _unknown(name, nodes)
-        if x.grad is None:
+        if grad is None:
             return unknown if unknown.repair else missing.remark(f"({unknown.reason})")
-        told = Explanation(name, x.grad, uses(roots, nodes, place), roots=roots, leaf=x, kind=USE)
+        told = Explanation(name, grad, uses(roots, nodes, place), roots=roots, leaf=x, kind=USE)
         return told.remark(f"({unknown.reason})")
     if told.total is None:
         return because(name, "gave_none", node=outputs)
     told.roots, told.leaf = roots, x
     told.total = wrap(np.asarray(told.total))
-    if x.grad is not None:
+    if grad is not None:
         hook = "of yours" * any(n.hooks is not None for n in nodes)
-        return told.remark(*difference(x.grad, told.total, hook))
+        note, repair = difference(grad, told.total, hook)
+        return told.remark(note, told.repair or repair)
     return told.remark(f"({missing.reason})" * (output is None or not x.is_leaf))
 
 

@@ -227,8 +227,8 @@ def dropout(x, p=0.5, seed=None, training=True):
         return x
     if seed is None:
         raise refusal("dropout needs a seed", "seed=0, or a generator: np.random.default_rng(0)")
-    if isinstance(seed, np.random.Generator):
-        seed = int(seed.integers(2**63))
+    if isinstance(generator := seed, np.random.Generator):
+        seed = EAGER["draw"](lambda: int(generator.integers(2**63)))
     return dropout_of(x, seed, p)
 
 
@@ -239,7 +239,7 @@ def normal(shape, mean=0.0, std=1.0, *, generator, dtype=float, requires_grad=Fa
     >>> mg.normal([2, 3], generator=0).shape
     (2, 3)
     """
-    drawn = np.random.default_rng(generator).normal(mean, std, shape)
+    drawn = EAGER["draw"](lambda: np.random.default_rng(generator).normal(mean, std, shape))
     return leaf(drawn.astype(dtype), requires_grad, name)
 
 
@@ -250,5 +250,5 @@ def uniform(shape, low=0.0, high=1.0, *, generator, dtype=float, requires_grad=F
     >>> float(mg.uniform([1], 2.0, 2.0, generator=0)[0])
     2.0
     """
-    drawn = np.random.default_rng(generator).uniform(low, high, shape)
+    drawn = EAGER["draw"](lambda: np.random.default_rng(generator).uniform(low, high, shape))
     return leaf(drawn.astype(dtype), requires_grad, name)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..errors import ArgumentError, DTypeError, IndexShapeError, ShapeError, describe, refusal
-from ..primitives.arguments import as_value, dtype_of
+from ..primitives.arguments import Value, as_value, dtype_of
 from ..primitives.registry import elementwise, primitive
 from .activations import softplus
 from .compare import abs, equal, maximum, minimum, not_equal, where
@@ -246,11 +246,18 @@ binary_entropy.grad(
 def binary_cross_entropy(x, target, reduction="mean"):
     """Mean of ``-(t log x + (1 - t) log(1 - x))`` for probabilities x; logarithms end at -100.
 
+    Errors: `ShapeError` for numbers that are no probabilities; in a program, they give NaN.
+
     >>> import minigrad as mg
     >>> mg.binary_cross_entropy(mg.tensor([0.5]), [1.0])
     tensor(0.6931)
     """
     x, target = _pair("binary_cross_entropy", x, target)
+    values = getattr(x, "_data", 0.5 if isinstance(x, Value) else x)  # a program has none yet
+    if np.min(values, initial=0) < 0 or np.max(values, initial=1) > 1:
+        what = f"binary_cross_entropy({describe(x)}): x goes from {np.min(values):.4g} to {np.max(values):.4g}"
+        advice = "mg.binary_cross_entropy_with_logits(x, target), or mg.sigmoid(x)"
+        raise refusal(f"{what}, and probabilities from 0 to 1", advice)
     return reduced(binary_entropy(x, target), reduction)
 
 

@@ -11,6 +11,7 @@ from .. import ops
 from ..atomic import set_all
 from ..eager.tensor import Tensor, wrap
 from ..errors import (
+    REPAIRS,
     ArgumentError,
     DTypeError,
     GradError,
@@ -565,7 +566,13 @@ class Optimizer(CheckedConstructors):
 
         Errors: `ShapeError` for missing, unknown or unfitting entries; then nothing has changed.
         """
-        values = fitting_state(repr(self), self.state_dict(), state)
+        own = self.state_dict()
+        if isinstance(state, Mapping) and "count" in state and _kind(state) != _kind(own):
+            what = f"this is the state of {_kind(state)}, and the optimizer is {self!r}"
+            raise refusal(
+                what, "an optimizer of that kind; without its state, this one starts anew"
+            )
+        values = fitting_state(repr(self), own, state)
         remembered = {
             p: [values[f"{slot}.{k}"] for slot in self.memory] for k, p in enumerate(self.state)
         }
@@ -574,6 +581,12 @@ class Optimizer(CheckedConstructors):
     def __repr__(self) -> str:
         facts = {"lr": self.lr if not callable(self.lr) else "a schedule", **self.attrs}
         return f"{type(self).__name__}({', '.join(f'{k}={v}' for k, v in facts.items())})"
+
+
+def _kind(state: Mapping[str, Any]) -> str:
+    """What kind of optimizer remembers this."""
+    slots = {str(name).partition(".")[0] for name in state}
+    return next(kind for slot, kind in REPAIRS["remembered"].items() if slot in slots)
 
 
 def _fitting(grad: Any, p: Tensor) -> Array:

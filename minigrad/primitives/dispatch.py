@@ -12,6 +12,7 @@ primitive; calls with Variables come back to `answer`.
 
     apply       a call with Tensors: `Tensor.apply_primitive`; with arrays, too, which it answers faster
     leaf        how creation functions (zeros, arange, …) make a leaf
+    draw        what gives random numbers: in what `checkpoint` runs again, those of the first time
     backward    what the method of that name does
 """
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad import nn
 from minigrad.errors import DTypeError, GradError, ShapeError
 
 
@@ -206,6 +207,34 @@ def test_checkpoint_has_derivatives_of_any_order_and_may_be_nested():
     (first,) = mg.grad(g(x), x, create_graph=True)
     (plain,) = mg.grad(x * x * mg.sin(x * x) + x, x)
     assert float(first) == pytest.approx(float(plain), rel=1e-14)
+
+
+def with_noise(part, layer, generator):
+    """A function that draws in the four ways there are, with a checkpoint in it."""
+
+    def inner(a):
+        return layer(a * a) * mg.uniform([8], 1.0, 2.0, generator=generator)
+
+    def outer(a):
+        h = part(inner, mg.dropout(a, 0.2, seed=generator))
+        return (h * a * mg.normal([8], generator=generator) * mg.normal([8], generator=3)).sum()
+
+    return outer
+
+
+def test_checkpoint_draws_the_same_random_numbers_again():
+    slopes, after = [], []
+    for part in (mg.checkpoint, lambda f, *args: f(*args)):
+        layer, generator = nn.Dropout(0.3, seed=1), np.random.default_rng(2)
+        x = leaf(np.linspace(1.0, 2.0, 8))
+        y = part(with_noise(part, layer, generator), x)
+        y.backward(retain_graph=True)
+        y.backward()
+        slopes.append(x.grad.tolist())
+        after.append([layer(mg.ones(9)).tolist(), generator.random()])  # nothing more was drawn
+    assert np.count_nonzero(slopes[0]) > 2
+    assert slopes[0] == slopes[1]
+    assert after[0] == after[1]
 
 
 def test_checkpoint_keeps_no_values():

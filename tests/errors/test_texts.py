@@ -57,6 +57,14 @@ def other_data(**how):
     optim.SGD([p], lr=0.1, **how).step()
 
 
+def with_momentum(parameters):
+    return optim.SGD(parameters, momentum=0.9)
+
+
+def other_kind(stored, loaded):
+    loaded([leaf([1.0])]).load_state_dict(stored([leaf([1.0])]).state_dict())
+
+
 def stored(folder, content, compression=zipfile.ZIP_STORED):
     path = folder / "state.npz"
     with zipfile.ZipFile(path, "w", compression) as file:
@@ -142,6 +150,22 @@ CALLS = [
         lambda: masked_feed(constant=MASKED),
         lambda: masked_feed(MASKED),
     ]),
+    *((call, "numpy.ma on a Tensor that requires grad would cut the graph", "m.filled(0.0) * x") for call in [
+        lambda: MASKED * leaf([1.0, 2.0]),
+        lambda: MASKED - leaf([1.0, 2.0]),
+        lambda: np.ma.less(MASKED, leaf([1.0, 2.0])),
+        lambda: np.ma.concatenate([MASKED, leaf([1.0, 2.0])]),
+    ]),
+    # examples one by one, arrays with names
+    *((call, f"arrays with equally many examples, not {what}", "repair: one axis 0", "pairs (*map(np.array, zip(*data)),)")
+      for what, call in [
+        ("dict", lambda: mg.data.DataLoader({"x": np.ones(2), "y": np.ones(2)})),
+        ("a list of 2", lambda: mg.data.DataLoader([(1.0, 0), (2.0, 1)])),
+        ("zip", lambda: mg.data.DataLoader(zip(np.ones((2, 3)), [0, 1], strict=True))),
+    ]),
+    # None in the place of a number
+    (lambda: leaf([1.0]) - leaf([1.0]).grad, "sub(x: float64[1], y: None)", "repair: None stands for a value: the .grad"),
+    (lambda: leaf([1.0]).grad - leaf([1.0]), "sub(x: None, y: float64[1])", "repair: None stands for a value: the .grad"),
     # names and calls
     (lambda: mg.tensor([1.0]).view(1), "a Tensor has no attribute 'view'", "repair: x.reshape(shape)"),
     (lambda: mg.concatenat, "module 'minigrad' has no attribute 'concatenat'"),
@@ -157,6 +181,8 @@ CALLS = [
     (lambda: cross_entropy([1, 3]), "classes from 1 to 3 are not all among 0 … 2", "repair: count classes from 0"),
     (lambda: mg.nll(leaf(np.zeros((2, 3))), [1, 3]), "nll(x: float64[2, 3], target: int64[2]", "not all among 0 … 2", "repair: count classes from 0"),
     (lambda: mg.nll(leaf(np.zeros((2, 3))), [1.0, 2.0]), "nll(x: float64[2, 3], target: float64[2]", "repair: integers of shape [2]: labels.astype(int)"),
+    (lambda: mg.binary_cross_entropy(leaf([2.0, -3.0]), [1.0, 0.0]), "binary_cross_entropy(float64[2]): x goes from -3 to 2", "repair: mg.binary_cross_entropy_with_logits(x, target)"),
+    (lambda: mg.binary_cross_entropy(2.5, 1.0), "binary_cross_entropy(2.5): x goes from 2.5 to 2.5", "repair: mg.binary_cross_entropy_with_logits"),
     # layers
     (lambda: nn.MultiHeadAttention(8, heads=3), "MultiHeadAttention(8, heads=3): 8 columns do not divide into 3 heads", "repair: heads that divide the width"),
     (lambda: nn.Linear(2, 3).astype(int), "parameters are real floating-point numbers, not int64", "repair: dtype=float"),
@@ -188,6 +214,11 @@ CALLS = [
     (lambda: optim.SGD([("w", leaf(1.0))]), "not a tuple of 2", "repair: model.parameters()"),
     (lambda: optim.SGD([{"layers": []}]), "a dictionary with 'params'", 'repair: [{"params":'),
     (lambda: optim.SGD(["w"]), "not str", "nn.Parameter(values)"),
+    (lambda: other_kind(optim.SGD, optim.Adam), "the state of SGD without momentum, and the optimizer is Adam(", "repair: an optimizer of that kind"),
+    (lambda: other_kind(optim.AdamW, optim.SGD), "the state of Adam or AdamW, and the optimizer is SGD(", "repair: an optimizer of that kind"),
+    (lambda: other_kind(optim.Adagrad, optim.RMSprop), "the state of Adagrad, and the optimizer is RMSprop(", "repair: an optimizer of that kind"),
+    (lambda: other_kind(with_momentum, optim.RMSprop), "the state of SGD with momentum, and the optimizer is RMSprop(", "repair: an optimizer of that kind"),
+    (lambda: other_kind(optim.SGD, with_momentum), "the state of SGD without momentum, and the optimizer is SGD(lr=0.01, mu=0.9", "repair: an optimizer of that kind"),
 ]  # fmt: skip
 
 

@@ -59,6 +59,27 @@ def test_a_value_off_the_path_says_so():
     assert mg.why(w, used).paths
 
 
+def test_arguments_that_stand_the_wrong_way_round_are_turned():
+    w = named_leaf(name="w")
+    h = w * w
+    loss = h * 3.0
+    loss.backward()
+    told = mg.why(loss, w)
+    assert told.repair == "mg.why(w, loss)"
+    assert mg.why(loss, h).repair == "mg.why(h, loss)"
+    assert mg.why(w, loss).paths
+    assert "not on a path" in mg.why(h * 2.0).reason  # nobody has named an output
+
+
+def test_a_gradient_that_was_asked_for_at_a_value_on_the_way_is_explained():
+    w = named_leaf(name="w")
+    h = w * w
+    y = h * 3.0
+    y.backward(inputs=[h], retain_graph=True)
+    assert float(mg.why(h, y).total) == 3.0
+    assert mg.why(h, y).note == ""
+
+
 def test_before_any_backward_the_output_is_needed():
     (named_leaf() * 2.0).backward()  # of an output that is gone, whatever ran before
     x = named_leaf()
@@ -355,7 +376,8 @@ def test_the_last_output_of_several_is_where_backward_started():
     a, b = mg.unbind(x * 3.0)
     b.backward()
     assert given(mg.why(x)) == [[0.0, 3.0]]
-    assert a.grad is None
+    with pytest.warns(UserWarning, match="no leaf"):
+        assert a.grad is None
 
 
 def test_an_output_that_is_gone_is_named_with_and_without_a_gradient():

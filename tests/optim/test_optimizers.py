@@ -202,7 +202,7 @@ def test_a_gradient_that_no_longer_fits_changes_no_parameter():
         (lambda: optim.Adam([parameter()]).load_state_dict({}), "the state has no 'count'"),
         (
             lambda: optim.SGD([parameter()]).load_state_dict({"count": 0, "velocity.0": 1}),
-            "has no 'velocity.0'",
+            r"the state of SGD with momentum, and the optimizer is SGD\(lr=0.01\)",
         ),
     ],
 )
