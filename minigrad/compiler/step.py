@@ -74,7 +74,8 @@ def compile(
     >>> step(x=np.ones(3))
     array(6.)
     """
-    made = "mg.trace(function, example)" if callable(program) else "program, feed, fetch"
+    made = "p := mg.trace(function, example), fetch=p.outputs"
+    made = made if callable(program) else "program, feed, fetch"
     check_program(program, "compile", made)
     kind: Any = Step
     if backend != "numpy":

@@ -90,7 +90,11 @@ def grad(
     >>> mg.grad(x * x, x)
     (tensor(6.),)
     """
-    roots, tensors = roots_of(outputs, grad_outputs, create_graph), as_list(inputs)
+    tensors, leaf = as_list(inputs), isinstance(outputs, Tensor) and outputs.is_leaf
+    if leaf and outputs.requires_grad and any(getattr(t, "grad_fn", None) for t in tensors):
+        what = f"grad() starts from an output, and {describe(outputs)}{named(outputs)} is a leaf"
+        raise refusal(what, "mg.grad(loss, w): first the output, then the inputs", GradError)
+    roots = roots_of(outputs, grad_outputs, create_graph)
     grads: list[Tensor | None] = []
     captured = _walk(roots, tensors, retain_graph, create_graph, write=False)
     for k, (tensor, g) in enumerate(zip(tensors, captured, strict=True)):
@@ -243,12 +247,10 @@ def _root(out: Any, seed: Any, create: bool) -> tuple[Any, Any]:
     if seed is None:
         data = out._data
         if data.size != 1:
-            raise refusal(
-                f"backward() needs a seed: {describe(out)} has {data.size} elements, "
-                "and only a scalar, a single number, has a gradient by itself",
-                f"reduce it first (y.sum().backward()), or pass gradient=… of shape {list(out.shape)}",
-                GradError,
-            )
+            what = f"backward() needs a seed: {describe(out)} has {data.size} elements, "
+            what += "and only a scalar, a single number, has a gradient by itself"
+            advice = "reduce it first (y.sum().backward()), or pass gradient=… of shape "
+            raise refusal(what, f"{advice}{list(out.shape)}", GradError)
         array = np.ones_like(data) if data.ndim else data.dtype.type(1)
     else:
         array = np.asarray(getattr(seed, "_data", seed))

@@ -59,7 +59,7 @@ class Tensor(Operators):
         self._data = _array(data, dtype)
         self._node, self._grad, self._exposed, self._name = None, None, False, name
         if requires_grad:
-            self.requires_grad = True
+            self.requires_grad = requires_grad
 
     # -- what it is ------------------------------------------------------------------------
 
@@ -216,6 +216,9 @@ class Tensor(Operators):
 
     def _flow_changes(self, wanted: bool) -> list[tuple[Any, str, Any]]:
         """The attributes that turn the flow of gradients on or off, for `set_all`."""
+        if not isinstance(wanted, bool | np.bool_):  # elsewhere a dtype stands here
+            what = f"requires_grad is {describe(wanted)}"
+            raise refusal(what, "True or False; dtype=… and name=… by name", DTypeError)
         if bool(wanted) == self.requires_grad:
             return []
         if not self.is_leaf:
@@ -509,6 +512,8 @@ class Tensor(Operators):
         if self._data.size != 1:
             what = f"{what}() of {describe(self)} is ambiguous: it has {self._data.size} elements"
             advice = "index one element (x[0]) or reduce (x.sum(), x.any(), x.all())"
+            if what[:4] == "bool":
+                advice = "x.all() or x.any(); (x > 0) & (x < 2) for `and`; `x is None`, `x is y`"
             raise refusal(what, advice, DTypeError)
         return self._data.item()
 

@@ -555,10 +555,9 @@ class Recurrent(Module):
         if x.shape[2:] != (self.inputs,):
             axes = "batch, steps" if self.batch_first else "steps, batch"
             name = f"{type(self).__name__}({self.inputs}, {self.hidden})"
-            raise refusal(
-                f"{name} takes [{axes}, {self.inputs}], not {describe(x)}",
-                f"the axes are {axes}, and the last one is as wide as the layer's inputs",
-            )
+            what = f"{name} takes [{axes}, {self.inputs}], not {describe(x)}"
+            advice = f"the axes are {axes}, and the last one is as wide as the layer's inputs"
+            raise refusal(what, advice)
         x = x.swapaxes(0, 1) if self.batch_first else x
         layers, ways = [self, *self.others], 1 + self.bidirectional
         firsts, lasts = self._states(x, state, len(layers)), []
@@ -726,11 +725,9 @@ class MultiHeadAttention(Module):
             mask = seen if mask is None else ops.logical_and(mask, seen)
         if mask is not None:
             if dtype_of(mask).kind == "f":  # elsewhere it is added to the scores, and 0 lets look
-                raise refusal(
-                    f"a mask {describe(mask)}: true is where a place may look",
-                    "mask.astype(bool), or mask == 0 where it was to be added",
-                    DTypeError,
-                )
+                what = f"a mask {describe(mask)}: true is where a place may look"
+                advice = "mask.astype(bool), or mask == 0 where it was to be added"
+                raise refusal(what, advice, DTypeError)
             scores = ops.where(mask, scores, NEVER)
         mixed = (scores.softmax() @ v).swapaxes(1, 2)
         return self.out(mixed.reshape(*query.shape[:2], self.width))

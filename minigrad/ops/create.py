@@ -170,11 +170,11 @@ def clone(x):
 def cast(x, *, dtype):
     """``x`` in another floating-point dtype; the gradient is cast back."""
     if x.dtype.kind == "c" and np.dtype(dtype).kind != "c":
-        raise refusal(
-            f"{x.dtype} as {np.dtype(dtype)} would lose the imaginary part",
-            "minigrad differentiates real functions: keep real and imaginary parts as two Tensors",
-            DTypeError,
+        what = f"{x.dtype} as {np.dtype(dtype)} would lose the imaginary part"
+        advice = (
+            "minigrad differentiates real functions: keep real and imaginary parts as two Tensors"
         )
+        raise refusal(what, advice, DTypeError)
     return x.astype(dtype, copy=False)
 
 

@@ -569,9 +569,7 @@ class Optimizer(CheckedConstructors):
         own = self.state_dict()
         if isinstance(state, Mapping) and "count" in state and _kind(state) != _kind(own):
             what = f"this is the state of {_kind(state)}, and the optimizer is {self!r}"
-            raise refusal(
-                what, "an optimizer of that kind; without its state, this one starts anew"
-            )
+            raise refusal(what, "an optimizer of that kind; this one starts anew without a state")
         values = fitting_state(repr(self), own, state)
         remembered = {
             p: [values[f"{slot}.{k}"] for slot in self.memory] for k, p in enumerate(self.state)

@@ -145,7 +145,8 @@ def ufunc_on_values(ufunc: Any, method: str, inputs: Any, kwargs: Any, kind: typ
     if isinstance(out, np.ndarray) and inputs[0] is out:
         what = f"an array cannot be changed in place by a {kind.__name__}: np.{ufunc.__name__} does not know it"
         sign = _IN_PLACE.get(ufunc.__name__, "=")
-        advice = f"with mg.no_grad(): x {sign} …, of the Tensor x itself, not of x.data"
+        advice = f"with mg.no_grad(): x {sign} …, of the Tensor x itself, not of x.data; a new Tensor of "
+        advice += f"an array a: a = a {sign[0]} …"
         raise refusal(what, advice, DTypeError)
     if name is None or method != "__call__" or kwargs:
         home = "np." * hasattr(np, ufunc.__name__)  # or SciPy

@@ -163,6 +163,22 @@ CALLS = [
         ("a list of 2", lambda: mg.data.DataLoader([(1.0, 0), (2.0, 1)])),
         ("zip", lambda: mg.data.DataLoader(zip(np.ones((2, 3)), [0, 1], strict=True))),
     ]),
+    # truth values of Tensors, and numbers that are no sizes
+    (lambda: bool(leaf([1.0, 2.0]) == None), "bool() of bool[2] is ambiguous", "repair: x.all() or x.any(); (x > 0) & (x < 2)", "`x is None`"),  # noqa: E711
+    (lambda: 0 < leaf([1.0, 2.0]) < 2, "bool() of bool[2] is ambiguous", "(x > 0) & (x < 2) for `and`"),
+    (lambda: mg.sum(leaf([1.0]), axis=0.0), "reduce_sum(x: float64[1], axis=0.0", "repair: sizes, axes and counts are whole numbers"),
+    (lambda: mg.eye(2.0), "eye(n: 2.0)", "repair: sizes, axes and counts are whole numbers: int(n)"),
+    (lambda: leaf([1.0, 2.0])[[True, False, True]], "boolean index did not match", "repair: a mask has one truth value"),
+    # what stands in the place of another argument
+    (lambda: mg.tensor([1.0], np.float32), "requires_grad is the class float32", "repair: True or False; dtype=…"),
+    (lambda: mg.Tensor(2, 3), "requires_grad is 3", "repair: True or False"),
+    (lambda: nn.Linear(1, 1).requires_grad_("no"), "requires_grad is str", "repair: True or False"),
+    (lambda: mg.grad(w := leaf([1.0, 2.0]), (w * w).sum()), "grad() starts from an output, and float64[2] is a leaf", "repair: mg.grad(loss, w)"),
+    (lambda: optim.clip_by_global_norm([leaf(1.0)], 1.0), "takes at most 1 value, 2 were given", "repair: optim.SGD(model, clip=optim.clip_by_global_norm(1.0))"),
+    (lambda: optim.SGD([leaf(1.0)]).step(lambda: 1.0), "takes at most 0 values", "repair: leave it out: loss.backward() first"),
+    (lambda: nn.Sequential(mg.relu).__setitem__(0, mg.exp), "has no attribute '__setitem__'", "repair: model.layers[0] = layer"),
+    (lambda: np.ones(2).__iadd__(leaf([1.0, 2.0])), "np.add does not know it", "a new Tensor of an array a: a = a + …"),
+    (lambda: static.compile(lambda x: x), "compile takes a Program, not function", "repair: static.compile(p := mg.trace(function, example), fetch=p.outputs)"),
     # None in the place of a number
     (lambda: leaf([1.0]) - leaf([1.0]).grad, "sub(x: float64[1], y: None)", "repair: None stands for a value: the .grad"),
     (lambda: leaf([1.0]).grad - leaf([1.0]), "sub(x: None, y: float64[1])", "repair: None stands for a value: the .grad"),
