@@ -56,7 +56,7 @@ def trace(function: Any, *examples: Any, names: Any = None, **options: Any) -> A
         if not isinstance(out, Variable):
             raise refusal(
                 f"the traced function returned {describe(out)}: its result does not depend on its arguments",
-                "return what is computed from the arguments",
+                "return what is computed from the arguments, several values as a tuple",
                 ProgramError,
             )
     program.inputs, program.outputs = labels, [v.name for v in outs]

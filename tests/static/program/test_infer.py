@@ -144,7 +144,7 @@ def test_a_constant_mask_says_how_much_it_chooses_and_one_that_is_fed_does_not()
         chosen, open_ = mg.exp(x[mask]), mg.exp(x[static.data("mask", [5], bool)])
         again = x[~mask]
         assert (chosen.shape, again.shape, open_.shape) == ((3, 2), (2, 2), (-1, 2))
-        with pytest.raises(ProgramError, match="one index per axis"):
+        with pytest.raises(ProgramError, match="one truth value for each element"):
             x[mask[:4]]
     x = np.arange(10.0).reshape(5, 2)
     found = static.Executor().run(program, {"x": x, "mask": mask}, [chosen, again, open_])
