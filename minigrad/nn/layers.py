@@ -711,11 +711,9 @@ class MultiHeadAttention(Module):
         query, key, value = map(as_value, (query, key, value))
         for sequence in (query, key, value):
             if sequence.shape[2:] != (self.width,):
-                raise refusal(
-                    f"MultiHeadAttention({self.width}) takes [batch, steps, "
-                    f"{self.width}], not {describe(sequence)}",
-                    "the batch is axis 0, the places are axis 1, the last axis is the width",
-                )
+                what = f"MultiHeadAttention({self.width}) takes [batch, steps, {self.width}], not "
+                advice = "the batch is axis 0, the places are axis 1, the last axis is the width"
+                raise refusal(what + describe(sequence), advice)
         q = self._heads(self.query(query))
         k = self._heads(self.key(key))
         v = self._heads(self.value(value))

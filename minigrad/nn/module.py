@@ -74,6 +74,14 @@ class Module(CheckedConstructors):
     def __init__(self) -> None:
         """A module that is given nothing; others have their own."""
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        trained = getattr(vars(self).get(name), "requires_grad", False)
+        if trained and isinstance(value, np.ndarray | float):
+            what = f"{name!r} of this {type(self).__name__} is trained, {describe(value)} is not"
+            advice = f"model.{name} = nn.Parameter(values), or model.{name}.data = values"
+            raise refusal(what, advice, DTypeError)
+        super().__setattr__(name, value)
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes; every module has its own."""
         raise NotImplementedError(f"{type(self).__name__} has no forward(self, x): write one")

@@ -74,10 +74,7 @@ def div(x, y):
     return np.divide(x, y)
 
 
-div.grad(
-    x=lambda y, out_grad: out_grad / y,
-    y=lambda y, out, out_grad: -out_grad * out / y,
-)
+div.grad(x=lambda y, out_grad: out_grad / y, y=lambda y, out, out_grad: -out_grad * out / y)
 
 
 @elementwise

@@ -86,14 +86,8 @@ matmul.grad(
     x=(matmul_nt, "out_grad, y, x_shape", "g @ y.T"),
     y=(matmul_tn, "x, out_grad, y_shape", "x.T @ g"),
 )
-matmul_nt.grad(
-    x=(matmul, "out_grad, y", "g @ y"),
-    y=(matmul_tn, "out_grad, x, y_shape", "g.T @ x"),
-)
-matmul_tn.grad(
-    x=(matmul_nt, "y, out_grad, x_shape", "y @ g.T"),
-    y=(matmul, "x, out_grad", "x @ g"),
-)
+matmul_nt.grad(x=(matmul, "out_grad, y", "g @ y"), y=(matmul_tn, "out_grad, x, y_shape", "g.T @ x"))
+matmul_tn.grad(x=(matmul_nt, "y, out_grad, x_shape", "y @ g.T"), y=(matmul, "x, out_grad", "x @ g"))
 
 
 @primitive(title="Addmm")

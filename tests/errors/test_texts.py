@@ -189,6 +189,12 @@ CALLS = [
     (lambda: mg.make_dot, "has no attribute 'make_dot'", "repair: mg.draw(y)"),
     (lambda: mg.data.load_digits(), "has no attribute 'load_digits'", "repair: data.digits()"),
     (lambda: static.parameter("w", shape=[2, 3]), "parameter() has no keyword 'shape'", "repair: static.parameter(name, np.zeros(shape))"),
+    (lambda: setattr(nn.Linear(1, 1), "weight", np.ones((1, 1))), "'weight' of this Linear is trained, float64[1, 1] is not", "repair: model.weight = nn.Parameter(values)"),
+    (lambda: nn.ReLU(leaf(1.0)), "ReLU() takes at most 0 values", "repair: nn.ReLU()(x)"),
+    (lambda: optim.StepLR(optim.SGD([leaf(1.0)]), 3).step(0.5), "StepLR.step() takes at most 0 values", "repair: leave it out"),
+    (lambda: leaf(1.0).astype(float, copy=False), "astype() has no keyword 'copy'", "repair: leave it out"),
+    (lambda: leaf([1.0]).fill(0.0), "a Tensor has no attribute 'fill'", "repair: x.copy_(value)"),
+    (lambda: mg.data.windows("hello", 2), "windows(sequence: str", "repair: a sequence of numbers"),
     # None in the place of a number
     (lambda: leaf([1.0]) - leaf([1.0]).grad, "sub(x: float64[1], y: None)", "repair: None stands for a value: the .grad"),
     (lambda: leaf([1.0]).grad - leaf([1.0]), "sub(x: None, y: float64[1])", "repair: None stands for a value: the .grad"),
