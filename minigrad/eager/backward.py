@@ -234,9 +234,9 @@ def _root(out: Any, seed: Any, create: bool) -> tuple[Any, Any]:
         raise refusal(what, advice, DTypeError)
     if out._node is None:
         advice = (
-            "create the inputs with requires_grad=True, compute outside no_grad(), not detached; "
+            "create the inputs with requires_grad=True, compute outside no_grad(), not detached"
         )
-        advice += "gradients with create_graph=True"
+        advice += "; update them in place, w -= …; gradients with create_graph=True"
         if isinstance(getattr(out, "_cut", None), Primitive):
             advice = "an op that has one; an op of your own gets it by op.grad(x=lambda …)"
         what = f"backward() found no graph: {describe(out)}{named(out)} has no grad_fn and does not require grad.\n"
