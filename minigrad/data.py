@@ -176,7 +176,7 @@ class DataLoader:
         self.arrays = [np.asarray(getattr(unmasked(a), "_data", a)) for a in parts if not odd]
         lengths = {a.shape[:1] for a in self.arrays}
         if len(lengths) != 1 or () in lengths:
-            shown = ", ".join(map(describe, self.arrays)) or (describe(data) if odd else "nothing")
+            shown = ", ".join(map(describe, self.arrays)) or describe(data)
             advice = "one axis 0 for all: DataLoader((images, labels))"
             added = "; of a dictionary (*data.values(),), of pairs (*map(np.array, zip(*data)),)"
             raise refusal(

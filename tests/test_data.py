@@ -99,7 +99,7 @@ def test_batches_go_on_forever_and_an_empty_pass_is_an_error():
     ("make", "words"),
     [
         (lambda: data.DataLoader((np.ones(3), np.ones(4))), r"not float64\[3\], float64\[4\]"),
-        (lambda: data.DataLoader(()), "not nothing"),
+        (lambda: data.DataLoader(()), "not a tuple of 0"),
         (lambda: data.DataLoader(np.array(1.0)), r"equally many examples"),
         (lambda: data.DataLoader(np.ones(3), batch_size=0), "batch_size is 0: give a whole number"),
     ],

@@ -178,8 +178,8 @@ class JaxReplay(Replay):
         op = self.op
         unknown = "that JAX does not know when it traces, such as how many rows a mask chooses"
         what = f"{op.type} needs values {unknown}"
-        advice = "mg.where(mask, x, 0.0), or mg.where(mask, y, x) for mg.setitem(x, y, mask), "
-        advice += "or run the program with static.Executor()"
+        advice = "mg.where(mask, x, 0.0), or run the program with static.Executor(); "
+        advice += "mg.where(mask, y, x) for mg.setitem(x, y, mask)"
         return ProgramError(told(what, advice, op.source_line))
 
     # -- calls -----------------------------------------------------------------------------

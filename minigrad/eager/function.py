@@ -352,7 +352,7 @@ def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
             raise GradError(told(what, advice, ""))
         return saved
 
-    def draw(make: Callable[[], Any]) -> Any:  # which a checkpoint around this one may give
+    def draw(make: Any) -> Any:  # which a checkpoint around this one may give
         drawn.append(around(make))
         return drawn[-1]
 

@@ -297,7 +297,7 @@ def named(tensor: Any) -> str:
 
 def keeps_none(x: Any) -> str:
     """What is said of a Tensor that is no leaf, where somebody looks for its gradient."""
-    node = place_of(x._node)[0]
+    node = x.grad_fn
     what = f".grad of {describe(x)}{named(x)} is None: it is no leaf, {node.name()} made it"
     return str(node.error(what, REPAIRS["no leaf"]["grad"]))
 

@@ -223,7 +223,7 @@ class Tensor(Operators):
         if not isinstance(wanted, bool | np.bool_):  # elsewhere a dtype stands here
             what = f"requires_grad is {describe(wanted)}"
             raise refusal(what, "True or False; dtype=… and name=… by name", DTypeError)
-        if bool(wanted) == self.requires_grad:
+        if wanted == self.requires_grad:
             return []
         if not self.is_leaf:
             what = "requires_grad of a non-leaf follows from its inputs"
@@ -516,7 +516,7 @@ class Tensor(Operators):
         if self._data.size != 1:
             what = f"{what}() of {describe(self)} is ambiguous: it has {self._data.size} elements"
             advice = "index one element (x[0]) or reduce (x.sum(), x.any(), x.all())"
-            if what[:4] == "bool":
+            if what.startswith("bool"):
                 advice = "x.all() or x.any(); (x > 0) & (x < 2) for `and`; `x is None`, `x is y`"
             raise refusal(what, advice, DTypeError)
         return self._data.item()
@@ -538,7 +538,7 @@ class Tensor(Operators):
     def _mask(self) -> Any:
         """What `numpy.ma` looks for before it takes the values: there is none."""
         self._refuse_if_graph("numpy.ma", "m.filled(0.0) * x, with a number in the gaps")
-        raise AttributeError("_mask", name="_mask", obj=self)
+        raise AttributeError("_mask")
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """A NumPy function, on the values: refused where that would cut a graph."""

@@ -583,7 +583,7 @@ class Optimizer(CheckedConstructors):
 
 def _kind(state: Mapping[str, Any]) -> str:
     """What kind of optimizer remembers this."""
-    slots = {str(name).partition(".")[0] for name in state}
+    slots = {name.partition(".")[0] for name in state}
     return next(kind for slot, kind in REPAIRS["remembered"].items() if slot in slots)
 
 

@@ -168,7 +168,7 @@ CALLS = [
     (lambda: 0 < leaf([1.0, 2.0]) < 2, "bool() of bool[2] is ambiguous", "(x > 0) & (x < 2) for `and`"),
     (lambda: mg.sum(leaf([1.0]), axis=0.0), "reduce_sum(x: float64[1], axis=0.0", "repair: sizes, axes and counts are whole numbers"),
     (lambda: mg.eye(2.0), "eye(n: 2.0)", "repair: sizes, axes and counts are whole numbers: int(n)"),
-    (lambda: leaf([1.0, 2.0])[[True, False, True]], "boolean index did not match", "repair: a mask has one truth value"),
+    (lambda: leaf([1.0, 2.0])[[True, False, True]], "boolean index did not match", "a mask has one truth value"),
     # what stands in the place of another argument
     (lambda: mg.tensor([1.0], np.float32), "requires_grad is the class float32", "repair: True or False; dtype=…"),
     (lambda: mg.Tensor(2, 3), "requires_grad is 3", "repair: True or False"),
