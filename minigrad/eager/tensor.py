@@ -56,10 +56,6 @@ class Tensor(Operators):
     def __init__(
         self, data: Any, requires_grad: bool = False, dtype: Any = None, name: str | None = None
     ) -> None:
-        if isinstance(data, Tensor) and not data.is_leaf and MODE.get().grad:
-            what = f"a Tensor made of {describe(data)}, which has a graph, would cut it silently"
-            advice = "x.clone() keeps the graph; x.detach(), if only the values are meant"
-            raise refusal(what, advice, GradError)
         self._data = _array(data, dtype)
         self._node, self._grad, self._exposed, self._name = None, None, False, name
         if requires_grad:

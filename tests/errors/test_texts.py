@@ -195,8 +195,6 @@ CALLS = [
     (lambda: leaf(1.0).astype(float, copy=False), "astype() has no keyword 'copy'", "repair: leave it out"),
     (lambda: leaf([1.0]).fill(0.0), "a Tensor has no attribute 'fill'", "repair: x.copy_(value)"),
     (lambda: mg.data.windows("hello", 2), "windows(sequence: str", "repair: a sequence of numbers"),
-    (lambda: mg.tensor(leaf([1.0]) * 2.0), "a Tensor made of float64[1], which has a graph, would cut it", "repair: x.clone() keeps the graph"),
-    (lambda: nn.Parameter(leaf([1.0]) * 2.0), "a Tensor made of float64[1], which has a graph, would cut it", "x.detach(), if only the values are meant"),
     # None in the place of a number
     (lambda: leaf([1.0]) - leaf([1.0]).grad, "sub(x: float64[1], y: None)", "repair: None stands for a value: the .grad"),
     (lambda: leaf([1.0]).grad - leaf([1.0]), "sub(x: None, y: float64[1])", "repair: None stands for a value: the .grad"),
