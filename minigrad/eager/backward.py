@@ -435,7 +435,7 @@ def _shown(g: Any) -> Any:
 
 def accumulated(tensor: Tensor, g: Any, own: bool, create: bool) -> Any:
     """The new ``.grad`` of a leaf, a Tensor or an array, in memory of its own, in the leaf's shape and dtype."""
-    old = None if tensor._grad is None else tensor.grad
+    old = tensor.grad
     if create:
         g = fitted(tensor, _shown(g), True)
         if old is not None:

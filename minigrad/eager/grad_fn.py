@@ -295,13 +295,6 @@ def named(tensor: Any) -> str:
     return f" ({tensor.name})" if tensor.name else ""
 
 
-def keeps_none(x: Any) -> str:
-    """What is said of a Tensor that is no leaf, where somebody looks for its gradient."""
-    node = x.grad_fn
-    what = f".grad of {describe(x)}{named(x)} is None: it is no leaf, {node.name()} made it"
-    return str(node.error(what, REPAIRS["no leaf"]["grad"]))
-
-
 def no_graph_reason(x: Any) -> str:
     """Why a Tensor has no graph; errors of backward say it, too."""
     cut = getattr(x, "_cut", "never there")

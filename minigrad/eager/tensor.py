@@ -7,7 +7,6 @@ what only a Tensor has is here.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,7 +21,7 @@ from ..primitives.arguments import Args, Attrs
 from ..primitives.dispatch import EAGER
 from ..primitives.registry import Primitive
 from ..primitives.values import Operators, of_numpy, ufunc_on_values
-from .grad_fn import AccumulateGrad, HookHandle, Hooks, Node, keeps_none, no_graph_reason, place_of
+from .grad_fn import AccumulateGrad, HookHandle, Hooks, Node, no_graph_reason, place_of
 from .inplace import augment, change, last_change
 from .mode import MODE
 
@@ -81,16 +80,12 @@ class Tensor(Operators):
         if self._node is not None and array.dtype.kind != "f":
             what = "this Tensor requires grad: its data must be floating-point, not "
             raise refusal(what + describe(array), "x.data = array.astype(x.dtype)", DTypeError)
-        if self._grad is not None:
-            self._grad = self.grad  # what backward left as an array was made for the old value
+        self._grad = self.grad  # what backward left as an array was made for the old value
         self._data, self._exposed = array, False
 
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward added up here; None until then.
-
-        No backward leaves one at a Tensor that an op made, unless `retain_grad` asks for it: to look
-        for it there warns, as in PyTorch.
 
         >>> x = tensor(3.0, requires_grad=True)
         >>> (x * x).backward()
@@ -99,8 +94,6 @@ class Tensor(Operators):
         """
         if self._grad.__class__ is _ndarray:
             self._grad = wrap(self._grad)
-        elif self._grad is None and not (self.is_leaf or self.retains_grad):
-            warnings.warn(keeps_none(self), stacklevel=2)
         return self._grad  # type: ignore[no-any-return]
 
     @grad.setter
@@ -374,8 +367,8 @@ class Tensor(Operators):
         >>> x.grad is None
         True
         """
-        if self._grad is not None:
-            self._grad = None if set_to_none else wrap(np.zeros_like(self.grad._data))  # type: ignore[union-attr]
+        old = self.grad  # as a Tensor: `_grad` may still be an array
+        self._grad = None if set_to_none or old is None else wrap(np.zeros_like(old._data))
 
     def detach(self) -> Tensor:
         """The same value without a graph; shares memory.

@@ -214,6 +214,11 @@ def dropout_of(x, seed, *, p=0.5):
 dropout_of.grad(x=(dropout_of, "out_grad, seed, p", "g * mask / (1 - p)"))
 
 
+def _drawn(make):
+    """What ``make()`` draws; in what `checkpoint` runs again, what it drew the first time."""
+    return EAGER["draw"](make) if "draw" in EAGER else make()
+
+
 def dropout(x, p=0.5, seed=None, training=True):
     """Zero elements with probability ``p``, scale the others by 1 / (1 - p); ``x`` if not training.
 
@@ -228,7 +233,7 @@ def dropout(x, p=0.5, seed=None, training=True):
     if seed is None:
         raise refusal("dropout needs a seed", "seed=0, or a generator: np.random.default_rng(0)")
     if isinstance(generator := seed, np.random.Generator):
-        seed = EAGER["draw"](lambda: int(generator.integers(2**63)))
+        seed = _drawn(lambda: int(generator.integers(2**63)))
     return dropout_of(x, seed, p)
 
 
@@ -239,7 +244,7 @@ def normal(shape, mean=0.0, std=1.0, *, generator, dtype=float, requires_grad=Fa
     >>> mg.normal([2, 3], generator=0).shape
     (2, 3)
     """
-    drawn = EAGER["draw"](lambda: np.random.default_rng(generator).normal(mean, std, shape))
+    drawn = _drawn(lambda: np.random.default_rng(generator).normal(mean, std, shape))
     return leaf(drawn.astype(dtype), requires_grad, name)
 
 
@@ -250,5 +255,5 @@ def uniform(shape, low=0.0, high=1.0, *, generator, dtype=float, requires_grad=F
     >>> float(mg.uniform([1], 2.0, 2.0, generator=0)[0])
     2.0
     """
-    drawn = EAGER["draw"](lambda: np.random.default_rng(generator).uniform(low, high, shape))
+    drawn = _drawn(lambda: np.random.default_rng(generator).uniform(low, high, shape))
     return leaf(drawn.astype(dtype), requires_grad, name)

@@ -80,9 +80,7 @@ def test_grad_returns_and_does_not_write():
     z = x * y
     h = z * z
     gx, gz = mg.grad(h, [x, z])
-    assert (float(gx), float(gz)) == (2 * 10 * 5, 20) and x.grad is None
-    with pytest.warns(UserWarning, match="no leaf"):
-        assert z.grad is None
+    assert (float(gx), float(gz)) == (2 * 10 * 5, 20) and x.grad is None and z.grad is None
     with pytest.raises(GradError, match="allow_unused"):
         mg.grad(x * 2, y)
     assert mg.grad(x * 2, y, allow_unused=True) == (None,)

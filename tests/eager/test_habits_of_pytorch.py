@@ -81,33 +81,6 @@ def test_a_training_step_by_augmented_assignment_keeps_the_leaf():
     assert w.tolist() == [0.25, 0.5]
 
 
-def test_to_look_for_the_gradient_of_what_is_no_leaf_warns_with_the_line_and_a_repair():
-    w = leaf([1.0, 2.0])
-    (w * w).sum().backward()
-    w = w - 0.1 * w.grad
-    (w * w).sum().backward()
-    with pytest.warns(UserWarning, match=r"float64\[2\] is None: it is no leaf, Sub") as caught:
-        assert w.grad is None
-    text = str(caught[0].message)
-    assert "test_habits_of_pytorch.py:" in text and ": w = w - 0.1 * w.grad" in text
-    assert "repair: train by `with mg.no_grad(): w -= lr * w.grad`" in text
-    assert caught[0].filename == __file__
-
-
-def test_what_keeps_its_gradient_or_may_still_get_one_does_not_warn():
-    w = leaf([1.0, 2.0])
-    h = w * w
-    assert w.grad is None and mg.tensor(1.0).grad is None
-    h.retain_grad()
-    assert h.grad is None
-    y = h.sum()
-    y.backward(inputs=[y])
-    assert y.grad.tolist() == 1.0
-    h.zero_grad(set_to_none=False)
-    h.data = np.ones(2)
-    mg.draw(h)
-
-
 def test_augmented_assignment_of_a_leaf_is_refused_with_the_repair():
     x = leaf([1.0])
     with pytest.raises(RuntimeError, match=r"(?s)leaf that requires grad.*no_grad"):

@@ -63,7 +63,7 @@ class Session:
             assert t.is_leaf == (number in tape.leaves), where
             same(t, tape.values[number], where)
             g = tape.grads[number]
-            assert (t._grad is None) == (g is None), f"gradient of {where}"
+            assert (t.grad is None) == (g is None), f"gradient of {where}"
             if g is not None:
                 same(t.grad, tape.values[g], f"gradient of {where}")
 
@@ -72,7 +72,7 @@ class Session:
     def compare_memory(self) -> None:
         """A gradient has memory of its own."""
         owners = [id(memory_of(t._data)) for t, _ in self.pairs]
-        grads = [id(memory_of(t.grad._data)) for t, _ in self.pairs if t._grad is not None]
+        grads = [id(memory_of(t.grad._data)) for t, _ in self.pairs if t.grad is not None]
         assert len(set(grads)) == len(grads), f"two gradients share memory after {self.log[-8:]}"
         assert not set(grads) & set(owners), f"a gradient is a value's memory {self.log[-8:]}"
 

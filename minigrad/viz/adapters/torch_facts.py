@@ -156,9 +156,8 @@ def has_formula(node: Any) -> bool:
 
 
 def kept_grad(tensor: Any) -> Any:
-    """``.grad`` of a tensor, without the warning for those that keep none."""
-    keeps = getattr(tensor, "is_leaf", True) or getattr(tensor, "retains_grad", True)
-    if not keeps and (kind_of(tensor) == "tensor" or tensor._grad is None):
+    """``.grad`` of a tensor, without PyTorch's warning for those that keep none."""
+    if kind_of(tensor) == "tensor" and not (tensor.is_leaf or tensor.retains_grad):
         return None
     return getattr(tensor, "grad", None)
 
