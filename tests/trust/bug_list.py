@@ -157,8 +157,8 @@ EAGER = [
         ),
         (
             "zero_grad does nothing",
-            "self._grad = None if set_to_none else",
-            "self._grad = self.grad if set_to_none else",
+            "None if set_to_none or old is None",
+            "old if set_to_none or old is None",
         ),
     ),
     *bugs(
