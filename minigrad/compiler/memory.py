@@ -28,8 +28,8 @@ class Memory:
     ``slabs``, the names in each slab.
     """
 
-    parameters: ByName
-    arrays: ByName
+    parameters: dict[str, np.ndarray[Any, Any]]
+    arrays: dict[str, np.ndarray[Any, Any]]
     slabs: list[list[str]]
 
 
@@ -149,7 +149,7 @@ class Buffer:
     """Memory that several values use one after the other."""
 
     name: str
-    like: Any
+    like: np.ndarray[Any, Any]
     start: int = 0  # what it is filled with before the first run
     holds: list[Array] = field(default_factory=list)
 

@@ -176,9 +176,6 @@ class Call:
         return arrays_in((self.args, self.kwargs, self.into))
 
 
-Rows = list[tuple[Array, ...]]  #: Arrays that belong together
-
-
 @dataclass(slots=True, eq=False)
 class Control:
     """Calls that an operator runs as often as it likes."""
@@ -200,17 +197,17 @@ class Loop(Control):
     test: Listed = field(default_factory=list)  # the calls that find out whether to go on
     go_on: Array | None = None
     #: the list of saved values, made or (backward) walked
-    frames: Any = None
+    frames: Values | None = None
     #: what a step puts on the list; backward: pairs (value, its name here)
     saved: Listed = field(default_factory=list)
     #: start, at the beginning of a step, next, final
-    carried: Rows = field(default_factory=list)
+    carried: list[tuple[Array, Array, Array, Array]] = field(default_factory=list)
     #: a sequence, its slice
-    slices: Rows = field(default_factory=list)
+    slices: list[tuple[Array, Array]] = field(default_factory=list)
     #: the value of a step, all of them
-    stacked: Rows = field(default_factory=list)
+    stacked: list[tuple[Array, Array]] = field(default_factory=list)
     #: the value of a step, the sum, what is like it
-    totals: Rows = field(default_factory=list)
+    totals: list[tuple[Array, Array, Array]] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -219,8 +216,8 @@ class Branch(Control):
 
     pred: Array
     bodies: tuple[Listed, Listed]
-    results: Rows  # value if true, value if false, result
-    frames: Any = None
+    results: list[tuple[Any, Any, Array]]  # value if true, value if false, result
+    frames: Values | None = None
     saved: tuple[Listed, Listed] = field(default_factory=lambda: ([], []))
 
 

@@ -254,7 +254,8 @@ class Writer(Identifiers):
             return f"for _ in range({STEP_LIMIT + 1}):"
         targets, sources = [], []
         if item.backward:
-            targets.append(self.unpacked(item.saved, item.frames.item.saved))
+            frames: Any = item.frames
+            targets.append(self.unpacked(item.saved, frames.item.saved))
             sources.append(f"reversed({self.value(item.frames)})")
         for seq, local in item.slices:
             targets.append(self.name(local))
@@ -283,8 +284,9 @@ class Writer(Identifiers):
         for k, head in enumerate((f"if np.all({self.name(item.pred)}):", "else:")):
             body = []
             if item.backward and item.saved[k]:
-                targets = self.unpacked(item.saved[k], item.frames.item.saved[k])
-                body.append(f"{targets} = {self.value(item.frames)}")
+                frames: Any = item.frames
+                targets = self.unpacked(item.saved[k], frames.item.saved[k])
+                body.append(f"{targets} = {self.value(frames)}")
             self.op = None
             body += self.statements(item.bodies[k])
             body += self.assigned([r[2] for r in item.results], [r[k] for r in item.results])

@@ -118,9 +118,9 @@ def verify(step: Step, ran: Ran, *, solved: bool) -> None:
     A cell failed or printed a warning, a solution fails its check, a stub passes.
     """
     step = page(step, solved=solved)
-    kind, wrong, verdict = (
-        ("solved", "✗", "the solution fails") if solved else ("learner's", "✓", "the stub passes")
-    )
+    kind, wrong, verdict = "learner's", "✓", "the stub passes"
+    if solved:
+        kind, wrong, verdict = "solved", "✗", "the solution fails"
     if ran.failure:
         raise CourseError(
             f"the {kind} notebook, {ran.failure}\n{ran.failure.traceback}",
@@ -150,27 +150,7 @@ def stub(step: Step, cell: Cell) -> str:
     def left(solution: re.Match[str]) -> str:
         begun = cell.source.count("\n", 0, solution.start()) + 1
         ended = begun + solution[0].count("\n")
-        owner: Any = tree
-        for node in ast.walk(tree):  # the innermost comes last
-            if (
-                isinstance(node, _OWNERS)
-                and node.lineno < begun
-                and ended <= (node.end_lineno or 0) + 1
-            ):
-                owner = node
-        if isinstance(owner, FUNCTIONS):
-            return indent(YOUR_TURN, solution[1])
-        names: list[str] = []
-        for node in owner.body:
-            if not begun < node.lineno < ended:
-                continue
-            if not isinstance(node, _OWNERS):
-                targets = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
-                names += [each.id for each in targets if isinstance(each.ctx, ast.Store)]
-            elif owner is tree or isinstance(node, ast.ClassDef):
-                names.append(node.name)  # a class is right without the methods asked for
-        lines = [f"{name} = ...  # your turn" for name in dict.fromkeys(names)]
-        return indent("\n".join(lines or ["...  # your turn"]), solution[1])
+        return indent("\n".join(_stub_lines(tree, begun, ended)), solution[1])
 
     return re.sub(rf"(?ms)^( *){BEGIN} *$.*?^ *{END} *$", left, cell.source)
 
@@ -187,6 +167,30 @@ def parsed(step: Step, cell: Cell) -> ast.Module:
         raise CourseError(
             f"not Python: {error.msg}", step.path, cell.line + (error.lineno or 1) - 1
         ) from None
+
+
+def _stub_lines(tree: ast.Module, begun: int, ended: int) -> list[str]:
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, _OWNERS) and node.lineno < begun and (node.end_lineno or 0) >= ended - 1
+    ]
+    owner = max(around, key=lambda node: node.lineno, default=tree)
+    if isinstance(owner, FUNCTIONS):
+        return [YOUR_TURN]
+    inside = [node for node in owner.body if begun < node.lineno < ended]
+    if isinstance(owner, ast.ClassDef):  # a class is right without the methods asked for
+        inside = [node for node in inside if not isinstance(node, FUNCTIONS)]
+    names = [name for node in inside for name in _bound(node)]
+    return [f"{name} = ...  # your turn" for name in dict.fromkeys(names)] or ["...  # your turn"]
+
+
+def _bound(node: ast.stmt) -> list[str]:
+    """The names that a statement binds."""
+    if isinstance(node, _OWNERS):
+        return [node.name]
+    targets = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
+    return [each.id for each in targets if isinstance(each.ctx, ast.Store)]
 
 
 def table_of_steps(course: Course) -> str:

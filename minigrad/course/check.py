@@ -5,7 +5,7 @@
 ... def square_it(square):
 ...     same("square(3)", square(3), 9)
 >>> examine("0a", lambda x: x * x)
-Verdict(id='0a', passed=True, text='✓ 0a passed', picture=None)
+Verdict(id='0a', passed=True, text='✓ 0a passed')
 >>> print(examine("0a", lambda x: 2 * x).text)
 ✗ 0a: square(3) is 6, expected 9. Hint: square means times itself
 """
@@ -16,6 +16,7 @@ import sys
 import traceback
 import warnings
 from collections import Counter
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,13 +45,14 @@ class Checker(NamedTuple):
     hints: tuple[str, ...] = ()
 
 
-class Verdict(NamedTuple):
+@dataclass(frozen=True)
+class Verdict:
     """What a check found: one line of text, without colours; a picture of a known mistake."""
 
     id: str
     passed: bool
     text: str
-    picture: Any = None
+    picture: Any = field(default=None, repr=False)
 
 
 _CHECKERS: dict[str, Checker] = {}

@@ -158,34 +158,35 @@ def _failure(notebook: Notebook) -> Failure | None:
 
 
 def _cleaned(notebook: Notebook, root: Path) -> Notebook:
-    """Outputs without widget views, addresses and paths; those of which nothing is left are gone.
+    notebook["metadata"]["language_info"] = {"name": "python"}
+    for cell in notebook["cells"]:
+        if printed := cell.get("outputs"):
+            cell["outputs"] = []
+            for output in printed:
+                _add_output(cell["outputs"], output, root)
+    return notebook
+
+
+def _add_output(outputs: list[dict[str, Any]], output: dict[str, Any], root: Path) -> None:
+    """Add an output without widget views, addresses and paths, unless nothing is left of it.
 
     Pieces of one stream are joined: where it was cut is chance.
     """
-    notebook["metadata"]["language_info"] = {"name": "python"}
-    for cell in notebook["cells"]:
-        cleaned: list[Any] = []
-        printed = cell.get("outputs", [])
-        for output in printed:
-            data = output.get("data", {})
-            if data.pop(WIDGET, None) is not None and set(data) <= {"text/plain"}:
-                continue  # only the repr of the widget is left
-            for kind, value in data.items():
-                if (
-                    kind.startswith("text/") and "data:image/" not in value
-                ):  # pixels stay as they are
-                    data[kind] = _clean(value, root)
-            for key in {"text", "evalue"} & set(output):
-                output[key] = _clean(output[key], root)
-            if "traceback" in output:
-                output["traceback"] = [_clean(line, root) for line in output["traceback"]]
-            stream = output.get("name")
-            if cleaned and stream and cleaned[-1].get("name") == stream:
-                cleaned[-1]["text"] += output["text"]
-            else:
-                cleaned.append(output)
-        printed[:] = cleaned
-    return notebook
+    data = output.get("data", {})
+    if data.pop(WIDGET, None) is not None and set(data) <= {"text/plain"}:
+        return  # only the repr of the widget is left
+    for kind, value in data.items():
+        if kind.startswith("text/") and "data:image/" not in value:  # pixels stay as they are
+            data[kind] = _clean(value, root)
+    for key in {"text", "evalue"} & set(output):
+        output[key] = _clean(output[key], root)
+    if "traceback" in output:
+        output["traceback"] = [_clean(line, root) for line in output["traceback"]]
+    stream = output.get("name")
+    if outputs and stream and outputs[-1].get("name") == stream:
+        outputs[-1]["text"] += output["text"]
+    else:
+        outputs.append(output)
 
 
 def _clean(text: str, root: Path) -> str:

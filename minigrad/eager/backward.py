@@ -247,10 +247,12 @@ def _root(out: Any, seed: Any, create: bool) -> tuple[Any, Any]:
     if seed is None:
         data = out._data
         if data.size != 1:
-            what = f"backward() needs a seed: {describe(out)} has {data.size} elements, "
-            what += "and only a scalar, a single number, has a gradient by itself"
-            advice = "reduce it first (y.sum().backward()), or pass gradient=… of shape "
-            raise refusal(what, f"{advice}{list(out.shape)}", GradError)
+            raise refusal(
+                f"backward() needs a seed: {describe(out)} has {data.size} elements, "
+                "and only a scalar, a single number, has a gradient by itself",
+                f"reduce it first (y.sum().backward()), or pass gradient=… of shape {list(out.shape)}",
+                GradError,
+            )
         array = np.ones_like(data) if data.ndim else data.dtype.type(1)
     else:
         array = np.asarray(getattr(seed, "_data", seed))

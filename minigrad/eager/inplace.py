@@ -134,9 +134,12 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
     """
     operands = [a for a in args if hasattr(a, "_node")]
     if tensor._node.__class__ is AccumulateGrad and MODE.get().grad:
-        what = f"a leaf that requires grad{named(tensor)} cannot be changed in place: "
-        advice = "do it inside `with mg.no_grad():`, or work on x.clone()"
-        raise refusal(f"{what}its gradient would have no place to go", advice, GradError)
+        raise refusal(
+            f"a leaf that requires grad{named(tensor)} cannot be "
+            "changed in place: its gradient would have no place to go",
+            "do it inside `with mg.no_grad():`, or work on x.clone()",
+            GradError,
+        )
     views = _views_among(operands, tensor)
     arrays = {id(v._data): v._data for v in views if v._data is not tensor._data}
     # other Tensors may hold them, too

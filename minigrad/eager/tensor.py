@@ -516,9 +516,11 @@ class Tensor(Operators):
 
     def _refuse_if_graph(self, what: str, here: str = "mg.exp(x) instead of np.exp(x)") -> None:
         if self._node is not None:
-            what += " on a Tensor that requires grad would cut the graph silently"
-            advice = f"x.detach().numpy() if that is meant; else the function of minigrad ({here})"
-            raise refusal(what, advice, GradError)
+            raise refusal(
+                f"{what} on a Tensor that requires grad would cut the graph silently",
+                f"x.detach().numpy() if that is meant; else the function of minigrad ({here})",
+                GradError,
+            )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return ufunc_on_values(ufunc, method, inputs, kwargs, Tensor)

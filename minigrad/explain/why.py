@@ -52,9 +52,11 @@ def why(x: Any, output: Any = None) -> Any:
     if callable(named := getattr(x, "named_parameters", None)):
         return Explanations(_of_tensor(each, name, output) for name, each in named())
     if not (found := _parts(x)):
-        what = f"why() found no Tensor and no Variable in {describe(x)}"
-        advice = "pass one of its values, as in mg.why(x), or mg.why(x, y) with the output y"
-        raise refusal(what, advice, DTypeError)
+        raise refusal(
+            f"why() found no Tensor and no Variable in {describe(x)}",
+            "pass one of its values, as in mg.why(x), or mg.why(x, y) with the output y",
+            DTypeError,
+        )
     return Explanations(why(at, output) for at in found)
 
 

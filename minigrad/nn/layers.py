@@ -495,7 +495,7 @@ class BatchNorm(Module):
         if x.size < 2 * self.channels:
             what = f"one value per channel has no variance: {describe(x)}"
             raise refusal(what, "a larger batch, or eval()")
-        changes: Listed = []
+        changes: list[tuple[Any, str, Any]] = []
         for running, now in self._statistics(x._data):
             new = (1 - self.momentum) * running._data + self.momentum * now
             changes += replaced(running, new.astype(running.dtype, copy=False))
@@ -555,9 +555,10 @@ class Recurrent(Module):
         if x.shape[2:] != (self.inputs,):
             axes = "batch, steps" if self.batch_first else "steps, batch"
             name = f"{type(self).__name__}({self.inputs}, {self.hidden})"
-            what = f"{name} takes [{axes}, {self.inputs}], not {describe(x)}"
-            advice = f"the axes are {axes}, and the last one is as wide as the layer's inputs"
-            raise refusal(what, advice)
+            raise refusal(
+                f"{name} takes [{axes}, {self.inputs}], not {describe(x)}",
+                f"the axes are {axes}, and the last one is as wide as the layer's inputs",
+            )
         x = x.swapaxes(0, 1) if self.batch_first else x
         layers, ways = [self, *self.others], 1 + self.bidirectional
         firsts, lasts = self._states(x, state, len(layers)), []
@@ -711,9 +712,11 @@ class MultiHeadAttention(Module):
         query, key, value = map(as_value, (query, key, value))
         for sequence in (query, key, value):
             if sequence.shape[2:] != (self.width,):
-                what = f"MultiHeadAttention({self.width}) takes [batch, steps, {self.width}], not "
-                advice = "the batch is axis 0, the places are axis 1, the last axis is the width"
-                raise refusal(what + describe(sequence), advice)
+                raise refusal(
+                    f"MultiHeadAttention({self.width}) takes [batch, steps, "
+                    f"{self.width}], not {describe(sequence)}",
+                    "the batch is axis 0, the places are axis 1, the last axis is the width",
+                )
         q = self._heads(self.query(query))
         k = self._heads(self.key(key))
         v = self._heads(self.value(value))
@@ -723,9 +726,11 @@ class MultiHeadAttention(Module):
             mask = seen if mask is None else ops.logical_and(mask, seen)
         if mask is not None:
             if dtype_of(mask).kind == "f":  # elsewhere it is added to the scores, and 0 lets look
-                what = f"a mask {describe(mask)}: true is where a place may look"
-                advice = "mask.astype(bool), or mask == 0 where it was to be added"
-                raise refusal(what, advice, DTypeError)
+                raise refusal(
+                    f"a mask {describe(mask)}: true is where a place may look",
+                    "mask.astype(bool), or mask == 0 where it was to be added",
+                    DTypeError,
+                )
             scores = ops.where(mask, scores, NEVER)
         mixed = (scores.softmax() @ v).swapaxes(1, 2)
         return self.out(mixed.reshape(*query.shape[:2], self.width))

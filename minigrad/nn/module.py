@@ -23,7 +23,7 @@ from ..errors.calls import CheckedConstructors, misfit
 from ..errors.other_libraries import TABLES, knows_others
 from ..ops.shape import Array, DType
 from ..optim.optimizers import fitting_state
-from ..primitives.arguments import Args, Attrs, Listed
+from ..primitives.arguments import Args, Attrs
 from ..primitives.values import Operators
 
 
@@ -122,7 +122,7 @@ class Module(CheckedConstructors):
     def _places(self) -> Iterator[tuple[str, Any, Any, Any]]:
         """(path, what it can be exchanged in, key there, value) for every place; what is shared has several."""
         entered: set[int] = set()
-        waiting: Listed = [("", None, None, self)]
+        waiting: list[tuple[str, Any, Any, Any]] = [("", None, None, self)]
         while waiting:
             path, home, key, at = waiting.pop()
             yield path, home, key, at
@@ -226,7 +226,7 @@ def _children(at: Any) -> list[tuple[Any, Any]]:
     return [(k, v) for k, v in items if isinstance(v, Tensor | Module | list | tuple | dict)]
 
 
-def replaced(at: Tensor, array: Array) -> Listed:
+def replaced(at: Tensor, array: Array) -> list[tuple[Any, str, Any]]:
     """The changes that give a Tensor another array; a gradient it has is one of the old."""
     return [(at, "_grad", at.grad), (at, "_data", array), (at, "_exposed", False)]
 

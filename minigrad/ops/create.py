@@ -17,7 +17,7 @@ def leaf(array, requires_grad, name):
     return EAGER["leaf"](array, requires_grad=requires_grad, name=name)
 
 
-def sizes(shape):
+def _sizes(shape):
     """A shape as it is given.  Errors: `TypeError` for bytes, which NumPy takes for so many axes."""
     if isinstance(shape, bytes):
         raise TypeError("'bytes' object cannot be interpreted as an integer")
@@ -31,7 +31,7 @@ def zeros(shape, dtype=float, requires_grad=False, name=None):
     >>> mg.zeros([2])
     tensor([0., 0.])
     """
-    return leaf(np.zeros(sizes(shape), dtype), requires_grad, name)
+    return leaf(np.zeros(_sizes(shape), dtype), requires_grad, name)
 
 
 def ones(shape, dtype=float, requires_grad=False, name=None):
@@ -41,7 +41,7 @@ def ones(shape, dtype=float, requires_grad=False, name=None):
     >>> mg.ones([2])
     tensor([1., 1.])
     """
-    return leaf(np.ones(sizes(shape), dtype), requires_grad, name)
+    return leaf(np.ones(_sizes(shape), dtype), requires_grad, name)
 
 
 def full(shape, fill_value, dtype=None, requires_grad=False, name=None):
@@ -51,7 +51,7 @@ def full(shape, fill_value, dtype=None, requires_grad=False, name=None):
     >>> mg.full([2], 3.0)
     tensor([3., 3.])
     """
-    return leaf(np.full(sizes(shape), fill_value, dtype), requires_grad, name)
+    return leaf(np.full(_sizes(shape), fill_value, dtype), requires_grad, name)
 
 
 def arange(start, stop=None, step=1, dtype=None, requires_grad=False, name=None):
@@ -177,11 +177,11 @@ def clone(x):
 def cast(x, *, dtype):
     """``x`` in another floating-point dtype; the gradient is cast back."""
     if x.dtype.kind == "c" and np.dtype(dtype).kind != "c":
-        what = f"{x.dtype} as {np.dtype(dtype)} would lose the imaginary part"
-        advice = (
-            "minigrad differentiates real functions: keep real and imaginary parts as two Tensors"
+        raise refusal(
+            f"{x.dtype} as {np.dtype(dtype)} would lose the imaginary part",
+            "minigrad differentiates real functions: keep real and imaginary parts as two Tensors",
+            DTypeError,
         )
-        raise refusal(what, advice, DTypeError)
     return x.astype(dtype, copy=False)
 
 
@@ -251,7 +251,7 @@ def normal(shape, mean=0.0, std=1.0, *, generator, dtype=float, requires_grad=Fa
     >>> mg.normal([2, 3], generator=0).shape
     (2, 3)
     """
-    drawn = _drawn(lambda: np.random.default_rng(generator).normal(mean, std, sizes(shape)))
+    drawn = _drawn(lambda: np.random.default_rng(generator).normal(mean, std, _sizes(shape)))
     return leaf(drawn.astype(dtype), requires_grad, name)
 
 
@@ -262,5 +262,5 @@ def uniform(shape, low=0.0, high=1.0, *, generator, dtype=float, requires_grad=F
     >>> float(mg.uniform([1], 2.0, 2.0, generator=0)[0])
     2.0
     """
-    drawn = _drawn(lambda: np.random.default_rng(generator).uniform(low, high, sizes(shape)))
+    drawn = _drawn(lambda: np.random.default_rng(generator).uniform(low, high, _sizes(shape)))
     return leaf(drawn.astype(dtype), requires_grad, name)

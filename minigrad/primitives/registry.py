@@ -119,11 +119,12 @@ class Primitive:
         legal = self.legal_reads()
         for name in rule.reads:
             if legal.count(name) > 1:
-                what = (
-                    f"the rule of {self.type!r} reads {name!r}, and that could mean two things: a "
+                raise refusal(
+                    f"the rule of {self.type!r} reads {name!r}, and that could mean two things: a parameter of the "
+                    "kernel, and an output, a gradient or a shape",
+                    "another name for the parameter of the kernel",
+                    RuleError,
                 )
-                what += "parameter of the kernel, and an output, a gradient or a shape"
-                raise refusal(what, "another name for the parameter of the kernel", RuleError)
             if name not in legal:
                 what = f"the gradient rule of {self.type!r} for {', '.join(rule.inputs)} names {name!r}, which is"
                 what += " no input, output, gradient of an output, attr, or shape of an input"
