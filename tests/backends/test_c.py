@@ -117,6 +117,30 @@ def test_a_weight_that_many_products_read_turned_is_copied_once_and_trained():
     assert ["w_turned" in s.source for s in (exact, step)] == [False, True]
 
 
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_products_by_rows_are_the_whole_product(threads, monkeypatch):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", threads)  # read when the text is loaded
+    program, random = static.Program(), np.random.default_rng(0)
+    with static.program_guard(program):
+        a, b = static.data("a", [70, 900]), static.data("b", [900, 33])
+        c, d = static.data("c", [600, 70], "float32"), static.data("d", [70, 33], "float32")
+        fetch = [
+            a @ b,
+            c @ d,
+            mg.transpose(mg.transpose(d) @ mg.transpose(c)),
+            c @ np.ones((70, 1)),
+        ]
+    feed = {"a": random.normal(size=(70, 900)), "b": random.normal(size=(900, 33))}
+    feed |= {n: random.normal(size=s).astype("f4") for n, s in (("c", (600, 70)), ("d", (70, 33)))}
+    step = static.compile(program, fetch=fetch, backend="c", exact=False)
+    for ours, theirs in zip(step(feed), static.Executor().run(program, feed, fetch), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4 if ours.dtype == "f4" else 1e-10)
+    called = re.findall(r"^    (product\w*)\(", step.source.partition("int step(")[2], re.M)
+    assert called[:2] == ["product_by_rows_double", "product_by_rows_float"], called
+    assert "product_by_rows_float" not in called[2:], called
+    assert build.one_thread() == (threads == "1")
+
+
 @pytest.mark.parametrize("first", range(0, len(DIFFERENTIABLE), 16))
 def test_ops_and_their_derivatives_agree_with_the_interpreter(first, monkeypatch):
     # values are compared, not bits, and the compiler would be two thirds of the time

@@ -142,9 +142,17 @@ def connected(path: Path, text: str) -> Any:
     library = ctypes.CDLL(str(path))
     for name, function, ctype in LOOP.findall(text):
         (ctypes.c_void_p * 2).in_dll(library, name)[:] = numpy_loop(function, ctype)
+    if "int one_thread" in text:
+        ctypes.c_int.in_dll(library, "one_thread").value = one_thread()
     function = library.step
     function.restype = ctypes.c_int  # given pointers it needs no argtypes, and is faster
     return function
+
+
+def one_thread() -> bool:
+    """Whether NumPy's BLAS has one thread: by the variables it reads, or the processors there are."""
+    asked = os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS")
+    return (asked or str(os.cpu_count())) == "1"
 
 
 @cache

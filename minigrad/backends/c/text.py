@@ -57,6 +57,8 @@ MOVES = {
 }  # fmt: skip
 #: multiplications of a product of matrices that take less time than to call BLAS
 LITTLE = 512
+#: multiplications of a product that OpenBLAS makes without copies of what it multiplies
+UNCOPIED = 1_000_000
 #: multiplications of an einsum that is written as loops
 SMALL = 1 << 16
 #: a sum of fewer numbers is a loop of its own: NumPy adds up so few one after the other, too
@@ -412,7 +414,9 @@ class Writer(Identifiers):
             f"&{shown(first, axes)}, {place.strides[-2]}, {place.strides[-1]}"
             for first, place in zip(firsts, wide, strict=True)
         ]
-        text = f"product_{TYPES[dtype.name]}({m}, {n}, {k}, {', '.join(given)});"
+        few = dtype.kind == "f" and wide[1].strides[-1] == 1 and 8 * n * k <= UNCOPIED < m * n * k
+        name = "product_by_rows" if few and not self.exact else "product"
+        text = f"{name}_{TYPES[dtype.name]}({m}, {n}, {k}, {', '.join(given)});"
         self.part(looped(axes, [text]), [a, b])
 
     def products(self, out: Place, to: Place, *factors: Place) -> None:
