@@ -24,7 +24,8 @@ FLAGS = [*build.FLAGS]
 #: An index outside of its array, or what C leaves undefined, then ends the process:
 #: LD_PRELOAD=$(cc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 MINIGRAD_SANITIZE=1 python -m tests.campaign c
 if os.environ.get("MINIGRAD_SANITIZE"):
-    FLAGS += ["-fsanitize=address,undefined,bounds-strict", "-fno-sanitize-recover=all"]
+    # what is undefined is so at every level, and -O0 is quickest to compile
+    FLAGS += ["-O0", "-fsanitize=address,undefined,bounds-strict", "-fno-sanitize-recover=all"]
 #: what a text may define outside of its functions
 NAMES = re.compile(
     r"\b(?:\w+_(?:double|float|u?int\d+_t)|(?:k|part)\d+(?:_\d+)?|step|parameters|memory|feeds|loop)\b"
