@@ -103,7 +103,7 @@ def test_a_weight_that_many_products_read_turned_is_copied_once_and_trained():
         h, w = static.data("h", [3, 4]), static.parameter("w", np.eye(4) + 0.1)
         for _ in range(12):
             h = mg.tanh(h @ w)
-        loss = mg.sum(h)
+        loss = mg.sum(h) + mg.sum(mg.diagonal(w) * mg.squeeze(w))
         mg.optim.SGD(lr=0.1).minimize(loss)
     feed = {"h": np.linspace(-0.5, 1, 12).reshape(3, 4)}
     exact, step = (
@@ -117,6 +117,25 @@ def test_a_weight_that_many_products_read_turned_is_copied_once_and_trained():
     assert ["w_turned" in s.source for s in (exact, step)] == [False, True]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_of_few_numbers_have_numpys_bits(dtype):
+    program, random = static.Program(), np.random.default_rng(0)
+    feed = {f"x{n}": random.normal(size=(5, n)).astype(dtype) for n in range(1, 20)}
+    with static.program_guard(program):
+        read = [static.data(name, x.shape, dtype) for name, x in feed.items()]
+        fetch = [mg.sum(x, axis=k) for x in read for k in (0, 1, None)]
+    step = static.compile(program, fetch=fetch, backend="c")
+    for ours, theirs in zip(step(feed), static.Executor().run(program, feed, fetch), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_elements_are_taken_from_the_flat_array_where_it_lies_in_one_piece():
+    step = built(lambda x, w: mg.take(mg.outer(x, w), [3, -3, 0], axis=None) * 2.0)
+    np.testing.assert_array_equal(step(x=np.array([3.0, 5.0])), [20.0, 12.0, 6.0])
+    text = refused(built, lambda x, w: mg.take(mg.transpose(mg.outer(x, w)), [1], axis=None))
+    assert text.startswith("take cannot be said in C: take from what does not lie in one piece")
+
+
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_products_by_rows_are_the_whole_product(threads, monkeypatch):
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", threads)  # read when the text is loaded
@@ -124,20 +143,21 @@ def test_products_by_rows_are_the_whole_product(threads, monkeypatch):
     with static.program_guard(program):
         a, b = static.data("a", [70, 900]), static.data("b", [900, 33])
         c, d = static.data("c", [600, 70], "float32"), static.data("d", [70, 33], "float32")
-        fetch = [
-            a @ b,
-            c @ d,
-            mg.transpose(mg.transpose(d) @ mg.transpose(c)),
-            c @ np.ones((70, 1)),
-        ]
-    feed = {"a": random.normal(size=(70, 900)), "b": random.normal(size=(900, 33))}
-    feed |= {n: random.normal(size=s).astype("f4") for n, s in (("c", (600, 70)), ("d", (70, 33)))}
-    step = static.compile(program, fetch=fetch, backend="c", exact=False)
+        e, wide = static.data("e", [10, 400]), static.data("wide", [400, 400])
+        turned = mg.transpose(mg.transpose(d) @ mg.transpose(c))
+        fetch = [a @ b, c @ d, turned, c @ np.ones((70, 1)), e @ wide]
+    feed = {
+        name: random.normal(size=v.shape).astype(v.dtype)
+        for name, v in zip("a b c d e wide".split(), (a, b, c, d, e, wide), strict=True)
+    }
+    exact, step = (
+        static.compile(program, fetch=fetch, backend="c", exact=exact) for exact in (True, False)
+    )
     for ours, theirs in zip(step(feed), static.Executor().run(program, feed, fetch), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4 if ours.dtype == "f4" else 1e-10)
-    called = re.findall(r"^    (product\w*)\(", step.source.partition("int step(")[2], re.M)
-    assert called[:2] == ["product_by_rows_double", "product_by_rows_float"], called
-    assert "product_by_rows_float" not in called[2:], called
+    called = re.findall(r"^    product(\w*)_(?:float|double)\(", step.source, re.M)
+    assert sorted(called) == ["", "", "_by_rows", "_by_rows"]
+    assert "by_rows" not in exact.source
     assert build.one_thread() == (threads == "1")
 
 
@@ -335,6 +355,11 @@ def test_a_program_that_sorts_is_a_numpy_step_and_says_so():
         == "in NumPy, which is faster: sort cannot be said in C: np.sort has no counterpart here"
     )
     assert "sort cannot be said in C" in refused(static.to_c, program, {"x": (2, 3)}, loss)
+
+
+def test_a_large_einsum_is_a_numpy_step():
+    step = built(lambda x, w: mg.einsum("i,jkl->il", x, mg.ones_like(x) * np.ones((200, 100, 2))))
+    assert step.history[0].startswith("in NumPy, which is faster: einsum cannot be said in C: more")
 
 
 def test_a_long_program_is_cut_into_functions_and_adds_up_very_many_values():
