@@ -148,7 +148,7 @@ def test_products_by_rows_are_the_whole_product(threads, monkeypatch):
         fetch = [a @ b, c @ d, turned, c @ np.ones((70, 1)), e @ wide]
     feed = {
         name: random.normal(size=v.shape).astype(v.dtype)
-        for name, v in zip("a b c d e wide".split(), (a, b, c, d, e, wide), strict=True)
+        for name, v in zip(["a", "b", "c", "d", "e", "wide"], (a, b, c, d, e, wide), strict=True)
     }
     exact, step = (
         static.compile(program, fetch=fetch, backend="c", exact=exact) for exact in (True, False)
