@@ -6,7 +6,7 @@
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from traceback import walk_stack
 from typing import Any
@@ -96,18 +96,28 @@ def agree(observed: Any, expected: Any) -> bool:
 def run_cases(
     helpers: Mapping[str, Any],
     takes: list[str],
-    cases: list[tuple[str, str, Any]],
+    cases: Sequence[Sequence[Any]],
     *objects: object,
 ) -> None:
-    """Judge the learner's objects by a table: words, an expression of them and of helpers, its value.
+    """Judge the learner's objects by a table; expressions are made of them, and of helpers.
+
+    A row holds words, an expression, its value; or, where more than one value is right, words, an
+    expression, what is asked for in words, a condition; or a name and the expression that it
+    stands for in the rows below.  Words may quote a name: ``{eps}``.
 
     >>> run_cases({}, ["square"], [("square(3)", "square(3)", 9)], lambda x: x * x)
     """
     names = {**helpers, **dict(zip(takes, objects, strict=True))}
-    for what, expression, expected in cases:
-        value = eval(expression, names)
-        numbers = np.asarray(expected).dtype.kind != "U"
-        (close if numbers else same)(what, value, expected)
+    for words, expression, *wanted in cases:
+        what, value = words.format_map(names), eval(expression, names)
+        match wanted:
+            case []:
+                names[words] = value
+            case [expected, condition]:
+                require(eval(condition, names), what, value, expected)
+            case [expected]:
+                numbers = np.asarray(expected).dtype.kind != "U"
+                (close if numbers else same)(what, value, expected)
 
 
 def stack_depth() -> int:

@@ -55,8 +55,8 @@ def hints(id: str) -> tuple[str, ...]:
     return tuple(_of(id).get("hints", ()))
 
 
-def tables(number: int) -> Iterator[tuple[str, list[str], list[tuple[str, str, Any]]]]:
-    """The checkers of a step that are tables: exercise, what it takes, (words, expression, value)."""
+def tables(number: int) -> Iterator[tuple[str, list[str], list[list[Any]]]]:
+    """The checkers of a step that are tables: exercise, what it takes, its cases."""
     for id, written in _written(number).items():
         if "cases" in written:
             yield id, written["takes"].split(), written["cases"]

@@ -239,6 +239,13 @@ def test_a_table_of_cases_is_run_row_by_row():
         run_cases({}, ["f", "g"], rows, lambda x: x + 1, "no")
 
 
+def test_a_table_names_what_it_goes_on_with_and_asks_for_conditions():
+    rows = [("y", "f(1)"), ("f at {x}", "y", "an even number", "y % 2 == 0")]
+    run_cases({"x": 1}, ["f"], rows, lambda x: x + 1)
+    with pytest.raises(Mismatch, match="^f at 1 is 3, expected an even number$"):
+        run_cases({"x": 1}, ["f"], rows, lambda x: x + 2)
+
+
 def test_a_number_of_a_table_may_differ_by_rounding():
     run_cases({}, ["f"], [("the sum", "f(0.1)", 0.3)], lambda x: x + 0.2)
 

@@ -25,7 +25,7 @@ from ..check import checker
 from ..judge import RECURSION, Mismatch, Wrong, close, instance, require, same, stack_depth
 from ..parsons import with_backward
 from ..solution import rows
-from .step20 import NAME, NUMBER
+from .step20 import NAME, NUMBER  # noqa: F401  # what the table of 20b compares with
 
 # Part A. Linked nodes: steps 1 to 4
 
@@ -39,17 +39,6 @@ def square_of(Variable):
         return Variable(box.data**2)
 
     return square
-
-
-@checker("1c")
-def bad_steps(too_small, too_large):
-    small = "negative" if too_small < 0 else too_small
-    require(0 < too_small < 1e-8, "too_small", small, "a number between 0 and 1e-8")
-    require(too_large > 1e-3, "too_large", too_large, "a number above 1e-3")
-    for eps in (too_small, too_large):
-        rise = np.exp((0.5 + eps) ** 2) ** 2 - np.exp((0.5 - eps) ** 2) ** 2
-        error = abs(rise / (2 * eps) - 2 * np.exp(0.5))
-        require(error > 0.01, f"the error with eps = {eps}", error, "more than 0.01")
 
 
 @contextmanager
@@ -621,6 +610,12 @@ def lines(ops):
     return [str(op) for op in ops]
 
 
+def written(op):
+    """The names that an operator of a backward part writes."""
+    listed = [name for names in op.outputs.values() for name in names]
+    return [name for name in listed if name != "@EMPTY@"]
+
+
 def arrays(id):
     """The values of an exercise by name."""
     return {name: np.array(value) for name, value in rows(id, "values").items()}
@@ -729,28 +724,6 @@ def mirror(mirror, NetOp, Operator):
             same("the list of gradients known after each of these", after, noted)
 
 
-@checker("14a")
-def fc(fc, NetOp, Scope, backward):
-    below = fc("x", "w1", "b1", "h")
-    net = NetOp([below, fc("h", "w2", "b2", "y")], "mlp")
-    for inner in net.ops:
-        same("what fc returns", type(inner).__name__, "NetOp")
-        same("the type of the layer", inner.type, "fc")
-    same("what two layers read", list(net.inputs["x"]), ["x", "w1", "b1", "w2", "b2"])
-    same("what leaves the two layers", list(net.outputs["out"]), ["y"])
-    scope = Scope(arrays("14a"))
-    net.run(scope)
-    close("y of two layers", scope["y"], rows("14a", "y"))
-    written = set(net.outputs["out"] + net.outputs["inner"])
-    same("the number of names that two layers write", len(written), 6)
-    twins = NetOp([fc("x", "w1", "b1", "h"), fc("x", "w1", "b1", "k")])
-    written = set(twins.outputs["out"] + twins.outputs.get("inner", []))
-    same("the number of names that two layers of the same x, w and b write", len(written), 6)
-    backward(net, {"x"}).run(scope)
-    for name, expected in rows("14a", "gradients"):
-        close(name, scope[name], expected)
-
-
 @checker("14b")
 def flatten(flatten, NetOp, Operator, backward):
     squares = operators(Operator, *(f"v{i + 1} = square(x=v{i})" for i in range(7)))
@@ -767,16 +740,6 @@ def flatten(flatten, NetOp, Operator, backward):
         mirrored = lines(flatten(backward(nest, no_grad)).ops)
         alone = lines(op for op in backward(flat, no_grad).ops if not isinstance(op, NetOp))
         same(f"the flat backward network with no_grad = {no_grad}", mirrored, alone)
-
-
-@checker("14c")
-def lonely(lonely, NetOp, Operator, backward):
-    instance(set | frozenset | list | tuple, "lonely", lonely, "a set of names")
-    layers = [NetOp(operators(Operator, *ops), "affine") for ops in rows("14c")]
-    left = inside(backward(NetOp(layers, "two_layers"), lonely), NetOp)
-    names = ([name for slot in op.outputs.values() for name in slot] for op in left)
-    written = [[name for name in each if name != "@EMPTY@"] for each in names]
-    same("the list of what each operator that is left writes", written, [["b2@GRAD"]])
 
 
 def inside(op, NetOp):
@@ -925,19 +888,9 @@ def remove_no_grad_branch(remove_no_grad_branch, Operator):
         same(f"the list of ops that was given, {words},", lines(ops), before)
 
 
-@checker("18b")
-def blocked(blocked, network, append_backward):
-    require(not isinstance(blocked, str), "what you give", blocked, "a set of names, such as {'r'}")
-    types = []
-    for no_grad in ((), blocked):
-        loss = network()
-        start = len(loss.block.ops)
-        pairs = append_backward(loss, no_grad_set=no_grad)
-        types.append(Counter(op.type for op in loss.block.ops[start:]))
-    gone = sorted((types[0] - types[1]).elements())
-    what = f"the list of ops that {set(blocked) or '{}'} removes"
-    require(len(gone) == 2, what, gone, "exactly two")
-    same("the list of parameters that still have a gradient", [p.name for p, _ in pairs], ["w"])
+def types(loss):
+    """How many operators of each type a program has."""
+    return Counter(op.type for op in loss.block.ops)
 
 
 @checker("18c")
@@ -997,17 +950,6 @@ def values(name, write_body, power_of_x, append_backward, run):
     return [run(y.block.program, feed).get(name) for feed in feeds]
 
 
-@checker("19c")
-def parents(parents, nested, append_backward):
-    y = nested()
-    append_backward(y)
-    instance(dict, "what you give", parents, "a dict from block to parent, such as {0: -1}")
-    expected = {block.idx: block.parent for block in y.block.program.blocks}
-    same("the list of blocks you name", sorted(parents), list(expected))
-    for idx, parent in expected.items():
-        same(f"the parent of block {idx}", parents[idx], parent)
-
-
 # Step 20
 
 
@@ -1029,16 +971,6 @@ def softsign(kernel, rule, by_links, by_grad_fn, by_net, by_program):
         reads = REGISTRY["softsign"].rules["x"].reads
         with static.program_guard(static.Program()):  # the third reading: rules write rules
             rule(*(static.data(each, [3]) for each in reads))
-
-
-@checker("20b")
-def find_the_bug(number, name):
-    what = "the number of the operator"
-    instance(int | np.integer, what, number, "a plain number, such as 9")
-    # what is right stays hidden
-    require(number == NUMBER, what, number, "that of another grad operator")
-    beside = "the result of the forward tanh beside it"
-    require(name == NAME, "the name it should read", name, beside)
 
 
 def program_as_text():
