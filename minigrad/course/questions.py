@@ -56,25 +56,15 @@ def _slope(y: Any, x: Any) -> Any:
     return mg.grad(y, [x], create_graph=True)[0]
 
 
-def _numbers(
-    dice: Random, names: Sequence[str], numbers: Sequence[int] = range(2, 7)
-) -> dict[str, int]:
-    return {name: dice.choice(numbers) for name in names}
-
-
-def _at(values: dict[str, int]) -> str:
-    return " and ".join(f"{name} = {value}" for name, value in values.items())
-
-
-def _computed(formula: str, values: dict[str, int]) -> tuple[Any, ByName]:
+def _computed(formula: str, **values: int) -> tuple[Any, ByName]:
     """What a formula makes of values, and these as the leaves that it is made of."""
     leaves = {name: mg.tensor(float(value), requires_grad=True) for name, value in values.items()}
     return eval(formula, {"mg": mg, "slope": _slope, **leaves}), leaves
 
 
-def _gradient(formula: str, name: str, values: dict[str, int]) -> str:
+def _gradient(formula: str, name: str, **values: int) -> str:
     """The gradient of a formula for one of the values in it, as an answer."""
-    y, leaves = _computed(formula, values)
+    y, leaves = _computed(formula, **values)
     return f"{_slope(y, leaves[name]).item():g}"
 
 
@@ -91,7 +81,7 @@ def _summands(function: Function, parameter: str) -> str:
 
 def how_far_to_move(dice: Random) -> Asked:
     x, n = dice.randint(2, 5), dice.randint(3, 5)
-    slope = float(_gradient(f"x ** {n}", "x", {"x": x}))
+    slope = float(_gradient(f"x ** {n}", "x", x=x))
 
     def error(text: str) -> float:
         eps = float(text)
@@ -103,12 +93,11 @@ def how_far_to_move(dice: Random) -> Asked:
 
 
 def slope_of_a_chain(dice: Random) -> Asked:
-    values = _numbers(dice, "x", range(1, 5))
-    formula = "x"
+    x, formula = dice.randint(1, 4), "x"
     for form in dice.sample(["3 * ({})", "({}) ** 2", "({}) + 5"], 2):
         formula = form.format(formula)
-    text = f"y = {formula}. What is the gradient of x at {values['x']}?"
-    return text, _gradient(formula, "x", values)
+    text = f"y = {formula}. What is the gradient of x at {x}?"
+    return text, _gradient(formula, "x", x=x)
 
 
 def _through(types: Sequence[str], x: Any) -> Any:
@@ -140,13 +129,13 @@ def who_runs_first(dice: Random) -> Asked:
 
 
 def used_twice(dice: Random) -> Asked:
-    values = _numbers(dice, "xy")
-    a, b = dice.choice("xy"), dice.choice("xy")
+    x, y = dice.choices(range(2, 7), k=2)
+    a, b = dice.choices("xy", k=2)
     shapes = ("{a} * {b} + {a}", "({a} + {b}) * {a}", "{a} * {a} + {b}", "({a} + {a}) * {b}")
     formula = dice.choice(shapes).format(a=a, b=b)
     name = dice.choice([each for each in "xy" if each in formula])
-    text = f"z = {formula}, at {_at(values)}. What is {name}.grad?"
-    return text, _gradient(formula, name, values)
+    text = f"z = {formula}, at x = {x} and y = {y}. What is {name}.grad?"
+    return text, _gradient(formula, name, x=x, y=y)
 
 
 def waits_for(dice: Random) -> Asked:
@@ -161,11 +150,11 @@ def waits_for(dice: Random) -> Asked:
 
 
 def not_recorded(dice: Random) -> Asked:
-    values = _numbers(dice, "x", range(2, 6))
+    x = dice.randint(2, 5)
     formula = dice.choice(["a * x", "a + x", "a * a + x"])
     how, a = dice.choice([("as usual", "(x * x)"), ("under no_grad()", "(x * x).detach()")])
-    text = f"a = x * x is computed {how}, then y = {formula}. What is x.grad at {_at(values)}?"
-    return text, _gradient(formula.replace("a", a), "x", values)
+    text = f"a = x * x is computed {how}, then y = {formula}. What is x.grad at x = {x}?"
+    return text, _gradient(formula.replace("a", a), "x", x=x)
 
 
 def which_rule_passes(dice: Random) -> Asked:
@@ -176,10 +165,10 @@ def which_rule_passes(dice: Random) -> Asked:
         "x ** 2 / y": ("-gy * (x / y) ** 2", "2 * gy * x / y", "-gy * x / y ** 2", "gy * x ** 2"),
     }
     formula, rules = dice.choice([*by_formula.items()])
-    values = dict(zip("xy", dice.sample(range(2, 7), 2), strict=True))
-    slope = 7 * float(_gradient(formula, "y", values))
-    [right] = [rule for rule in rules if np.isclose(eval(rule, {**values, "gy": 7}), slope)]
-    text = f"z = {formula}, at {_at(values)}. Which rule for y will gradcheck accept?"
+    x, y = dice.sample(range(2, 7), 2)
+    slope, names = 7 * float(_gradient(formula, "y", x=x, y=y)), {"x": x, "y": y, "gy": 7}
+    [right] = [rule for rule in rules if np.isclose(eval(rule, names), slope)]
+    text = f"z = {formula}, at x = {x} and y = {y}. Which rule for y will gradcheck accept?"
     return text, right, *rules
 
 
@@ -195,10 +184,9 @@ def shape_of_a_gradient(dice: Random) -> Asked:
 
 
 def behind_the_door(dice: Random) -> Asked:
-    values = _numbers(dice, "ab")
     formula = dice.choice(["a * b + {}", "(a + b) * {}", "(a - b) / {}", "a * (b - {})"])
     formula = formula.format(dice.choice(["a", "b", "3"]))
-    node = _computed(formula, values)[0].grad_fn
+    node = _computed(formula, a=2, b=5)[0].grad_fn
     names = [target.name() if target else "None" for target, _ in node.next_functions]
     at = dice.randrange(len(names))
     others = ["AddBackward0", "MulBackward0", "SubBackward0", "AccumulateGrad", "None", node.name()]
@@ -206,19 +194,17 @@ def behind_the_door(dice: Random) -> Asked:
 
 
 def what_is_saved(dice: Random) -> Asked:
-    values = _numbers(dice, "xy")
     forms = ["x + y", "x * y", "mg.exp(x)", "mg.log(x)", "x * 3.0", "mg.sin(x)", "x / 2.0"]
     form = dice.choice(forms)
-    told = ", ".join(sorted(_computed(form, values)[0].grad_fn.saved)) or "nothing"
+    told = ", ".join(sorted(_computed(form, x=2, y=3)[0].grad_fn.saved)) or "nothing"
     others = ["nothing", "x", "y", "x, y", "out", "out, y"]
     return f"What does the node of {form.replace('mg.', '')} save?", told, *others
 
 
 def second_derivative(dice: Random) -> Asked:
-    values = _numbers(dice, "x", range(1, 4))
-    n = dice.randint(2, 4)
-    text = f"What is the second derivative of x ** {n} at {values['x']}?"
-    return text, _gradient(f"slope(x ** {n}, x)", "x", values)
+    x, n = dice.randint(1, 3), dice.randint(2, 4)
+    text = f"What is the second derivative of x ** {n} at {x}?"
+    return text, _gradient(f"slope(x ** {n}, x)", "x", x=x)
 
 
 def slots_of_a_grad_op(dice: Random) -> Asked:
@@ -270,7 +256,7 @@ def back_through_time(dice: Random) -> Asked:
         f"The step net h = {W} * h + x runs {T} times. What is the gradient of the last h "
         f"for the x of step {step}, counted from 0?"
     )
-    return text, _gradient(h, names[step], _numbers(dice, names))
+    return text, _gradient(h, names[step], **dict.fromkeys(names, 1))
 
 
 def last_appended(dice: Random) -> Asked:
@@ -312,7 +298,7 @@ def gradient_through_a_loop(dice: Random) -> Asked:
     n = dice.randint(0, 3)
     formula = "2.0" + " * w" * n + " + 0.0 * w"  # the last part also for n = 0
     text = f"A while op runs y = y * w n times. From y = 2, with w = 3 and n = {n}: what is w@GRAD?"
-    return text, _gradient(formula, "w", {"w": 3})
+    return text, _gradient(formula, "w", w=3)
 
 
 def by_another_name(dice: Random) -> Asked:
