@@ -173,16 +173,14 @@ def _lite(course: Course, work: Path, closed: bool) -> Path:
     extensions = Path(sys.prefix) / "share" / "jupyter" / "labextensions"
     options = {
         "apps": ["lab"],
-        "contents": [str(work / "contents")],
+        "contents": ["contents"],
         "federated_extensions": [str(extensions / name) for name in _EXTENSIONS],
         "ignore_sys_prefix": ["federated_extensions"],
-        "lite_dir": str(work),
         "no_sourcemaps": True,
         "no_unused_shared_packages": True,
-        "output_dir": str(work / "site"),
+        "output_dir": "site",
     }
-    path = work / "jupyter_lite_config.json"
-    path.write_text(json.dumps({"LiteBuildConfig": options}))
+    (work / "jupyter_lite_config.json").write_text(json.dumps({"LiteBuildConfig": options}))
     there = [*_LOADED, *_NOT_NEEDED, "comm", "ipython", "pyodide_kernel"]
     kernel = {
         "pyodideUrl": "./site.js",
@@ -199,8 +197,8 @@ def _lite(course: Course, work: Path, closed: bool) -> Path:
     (work / "jupyter-lite.json").write_text(json.dumps(config))
     themes = {"@jupyterlab/apputils-extension:themes": {"adaptive-theme": True}}
     (work / "overrides.json").write_text(json.dumps(themes))
-    command = [sys.executable, "-m", "jupyterlite_core", "build", "--config", str(path)]
-    _run(command, "building JupyterLite", cwd=work)  # it leaves notes where it runs
+    command = [sys.executable, "-m", "jupyterlite_core", "build"]
+    _run(command, "building JupyterLite", cwd=work)  # its folder, with what is written above
     page = work / "site" / "lab" / "index.html"
     notice = '<script src="../notice.js"></script></head>'
     page.write_text(page.read_text().replace("</head>", notice))
