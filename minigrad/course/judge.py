@@ -103,7 +103,7 @@ def run_cases(
 
     A row holds words, an expression, its value; or, where more than one value is right, words, an
     expression, what is asked for in words, a condition; or a name and the expression that it
-    stands for in the rows below.  Words may quote a name: ``{eps}``.
+    stands for in the rows below.  Words may quote a name, and a value may be one: ``{eps}``.
 
     >>> run_cases({}, ["square"], [("square(3)", "square(3)", 9)], lambda x: x * x)
     """
@@ -116,7 +116,9 @@ def run_cases(
             case [expected, condition]:
                 require(eval(condition, names), what, value, expected)
             case [expected]:
-                numbers = np.asarray(expected).dtype.kind != "U"
+                if isinstance(expected, str) and expected.startswith("{"):
+                    expected = names[expected[1:-1]]
+                numbers = np.asarray(expected).dtype.kind in "bif"
                 (close if numbers else same)(what, value, expected)
 
 

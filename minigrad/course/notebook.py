@@ -42,8 +42,7 @@ def plain_text(text: str) -> str:
 
 def fingerprint(cells: Iterable[ByName]) -> str:
     """A hash of what a learner can change: the sources of the cells; empty cells do not count."""
-    sources = [(cell["cell_type"], cell["source"].strip()) for cell in cells]
-    filled = [pair for pair in sources if pair[1]]
+    filled = [(cell["cell_type"], text) for cell in cells if (text := cell["source"].strip())]
     return hashlib.sha256(json.dumps(filled).encode()).hexdigest()
 
 

@@ -22,8 +22,8 @@ def read(folder: Path, name: str = FILE) -> ByName:
     known: ByName = {"passed": [], "cards": {}, "tests": []}
     try:
         said = known | json.loads(path.read_text(encoding="utf-8")) if path.exists() else known
-        parts = said["passed"], [*said["cards"].values()], said["tests"]
-        for values, kind in zip(parts, (str, dict, dict), strict=True):
+        cards = [*said["cards"].values()]
+        for values, kind in ((said["passed"], str), (cards, dict), (said["tests"], dict)):
             if not isinstance(values, list) or not all(isinstance(v, kind) for v in values):
                 raise ValueError("it holds something else")
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:

@@ -359,9 +359,10 @@ def why(said: object) -> None:
 
 def due(cards: ByName, last: int, now: datetime) -> list[str]:
     """The kinds to ask now: those whose day has come, oldest first, then new ones."""
-    times = dict.fromkeys(kinds(last), now)
-    for kind in times.keys() & cards.keys():
-        times[kind] = datetime.fromisoformat(cards[kind]["due"])
+    times = {
+        kind: datetime.fromisoformat(cards[kind]["due"]) if kind in cards else now
+        for kind in kinds(last)
+    }
     return sorted((kind for kind in times if times[kind] <= now), key=times.__getitem__)
 
 

@@ -114,8 +114,7 @@ def restored(namespace: Namespace) -> Iterator[None]:
         yield
     finally:
         for table, content in tables:
-            for name in table.keys() - content:
-                del table[name]
+            table.clear()
             table.update(content)
         for each, attributes in classes:
             for name, value in attributes.items():

@@ -79,26 +79,6 @@ def exp_square_exp(gradient, Variable, Exp, Square):
         close("the list of inputs of the functions walked back", inputs, [a * a, a, value])
 
 
-@checker("2c")
-def first_to_fail(first_to_fail):
-    orders = ("CBA", "CAB", "BCA", "BAC", "ABC", "ACB")
-    answers = [first_to_fail(order) for order in orders]
-    same(f"the list of answers for {', '.join(orders)}", answers, [None, "A", "B", "B", "A", "A"])
-
-
-@checker("3c")
-def used_twice(used_twice, Square):
-    boxes = used_twice()
-    instance(tuple | list, "what used_twice() returns", boxes, "three boxes: x, a, y", 3)
-    x, a, y = boxes
-    require(x.creator is None, "the creator of x", type(x.creator).__name__, None)
-    instance(Square, "the creator of y", y.creator, "a Square")
-    require(y.creator is a.creator, "what made a and y", "two Square objects", "one and the same")
-    require(np.allclose(y.data, x.data**4), "y", y.data, x.data**4)
-    broken = a.creator.input is a
-    require(broken, "a.creator.input", "another box", "a itself: the link that is broken")
-
-
 def deep_leaf(Variable):
     """A leaf that refuses to be looked at from deep inside a recursion."""
     allowed = stack_depth() + 500
@@ -180,7 +160,7 @@ def graphs(Variable, square):
 
 @checker("6e")
 def by_generation_first(by_generation, Variable, square):
-    verify_orders(by_generation, graphs(Variable, square), Variable, square)
+    verify_orders(by_generation, graphs(Variable, square))
 
 
 @checker("6a")
@@ -213,38 +193,32 @@ def forget_generations(graphs):
 def topological(topological, Variable, square):
     every = graphs(Variable, square)
     forget_generations(every)
-    verify_orders(topological, every, Variable, square, order=topological)
+    verify_orders(topological, every)
     long = deep_leaf(Variable)
     for _ in range(20_000):
         long = square(long)
     same("the length of the order of a chain of 20000", len(list(topological(long))), 20_000)
 
 
-def verify_orders(order_of, graphs, Variable, square, **options):
-    """The order of every graph, and what backward makes of it, called with options."""
+def verify_orders(order_of, graphs):
+    """Every function behind a variable once, each after all functions that use its output."""
     for words, y in graphs.items():
-        if y.creator is not None:
-            verify_order(words, y, order_of(y))
-    x = Variable(np.array(2.0))
-    diamond(x, square).backward(**options)
-    same("the gradient of the diamond at 2 in your order", float(x.grad), 64.0)
-
-
-def verify_order(words, y, order):
-    """Every function behind y once, each after all functions that use its output."""
-    require(order is not None, f"the order of {words}", None, "a list of functions")
-    order = list(order)
-    functions = behind(y)
-    same(f"the number of functions in the order of {words}", len(order), len(functions))
-    each_once = set(order) == set(functions)
-    others = "other functions, or one twice"
-    require(each_once, f"the order of {words}", others, "every function behind y once")
-    place = {f: i for i, f in enumerate(order)}
-    for user in order:
-        for f in [x.creator for x in user.inputs if x.creator is not None]:
-            what = f"in the order of {words}, number {place[f]}"
-            early = f"{type(f).__name__}, before the {type(user).__name__} that uses it"
-            require(place[user] < place[f], what, early, "users first")
+        functions = behind(y)
+        if not functions:
+            continue
+        order = order_of(y)
+        require(order is not None, f"the order of {words}", None, "a list of functions")
+        order = list(order)
+        same(f"the number of functions in the order of {words}", len(order), len(functions))
+        each_once = set(order) == set(functions)
+        others = "other functions, or one twice"
+        require(each_once, f"the order of {words}", others, "every function behind y once")
+        place = {f: i for i, f in enumerate(order)}
+        for user in order:
+            for f in [x.creator for x in user.inputs if x.creator is not None]:
+                what = f"in the order of {words}, number {place[f]}"
+                early = f"{type(f).__name__}, before the {type(user).__name__} that uses it"
+                require(place[user] < place[f], what, early, "users first")
 
 
 @checker("6c")
@@ -601,7 +575,7 @@ def operator(Operator, line):
     for number, listed in enumerate(re.findall(r"\[.*?\]|[^, ]+", written)):
         op.outputs[f"out{number or ''}"] = names(listed)
     for slot, value in re.findall(r"(\w+)=(\[.*?\]|[^,]+)", slots):
-        if value[0].isalpha() or value[0] in "[@":
+        if re.match(r"[A-Za-z@[]", value):
             op.inputs[slot] = names(value)
         else:
             op.attrs[slot] = ast.literal_eval(value)
@@ -657,8 +631,6 @@ def add_scale(add_scale, OPS, Operator, Scope, build_grad_op):
             op = operator(Operator, f"v = scale(x=u, factor={factor})")
             grad_op = build_grad_op(op)
             same("the type of the grad op", grad_op.type, "scale_grad")
-            same("the attributes of the grad op", grad_op.attrs, {"factor": factor})
-            same("what the grad op reads", dict(grad_op.inputs), {"out_grad": ["v@GRAD"]})
             scope = Scope(arrays("13a"))
             op.run(scope)
             grad_op.run(scope)
@@ -769,20 +741,6 @@ def add_up(add_up, places, NetOp, Operator):
     net = NetOp([first, NetOp(rest)])
     repaired("of a nest", net, expected)
     same("the number of operators in the inner net of the nest", len(net.ops[1].ops), 3)
-
-
-@checker("15a")
-def three_users(three_users, parts, Scope, backward, places):
-    net, scope = three_users(), Scope(rows("15a", "values"))
-    same("what three_users returns", type(net).__name__, "NetOp")
-    net.run(scope)
-    close("y", scope["y"], 54.0)
-    grads = backward(net, {"x1", "x2", "x3"})
-    grads.run(scope)
-    close("W@GRAD", scope["W@GRAD"], 18.0)
-    sums = [op for _, op in places(grads) if op.outputs.get("out") == ["W@GRAD"]]
-    same("the number of parts of W@GRAD", len(sums[0].inputs["x"]) if sums else 1, 3)
-    close("the list of parts", parts, [scope[name] for name in sums[0].inputs["x"]])
 
 
 @checker("15c")
@@ -920,7 +878,7 @@ def run_steps_grad(run_steps_grad, run, append_backward, power, hold, Program):
 
     for words, name, feed, expected in rows("19e"):
         y = power() if name == "power" else held(**rows("19e", name))
-        feed = {"zero": 0, **{each: np.array(value) for each, value in feed.items()}}
+        feed = {each: np.array(value) for each, value in feed.items()}
         kept = starts(run(y.block.program, feed))
         append_backward(y)
         scope = run(y.block.program, feed)
