@@ -702,24 +702,6 @@ def mirror(mirror, NetOp, Operator):
             same("the list of gradients known after each of these", after, noted)
 
 
-@checker("14b")
-def flatten(flatten, NetOp, Operator, backward):
-    squares = operators(Operator, *(f"v{i + 1} = square(x=v{i})" for i in range(7)))
-    deep = NetOp([squares[3], NetOp([squares[4]])], "deep")
-    middle = NetOp([*squares[1:3], deep], "middle")
-    first, *_, sixth, last = squares
-    nest = NetOp([first, middle, NetOp([sixth]), last], "nest")
-    plain = type(flatten(NetOp(squares[:2]))).__name__
-    same("the type of what flatten returns for a net without nets", plain, "NetOp")
-    before, flat = str(nest), flatten(nest)
-    same("the list of operators of the flat network", lines(flat.ops), lines(squares))
-    same("the nest that was given, afterwards,", str(nest), before)
-    for no_grad in rows("14b"):
-        mirrored = lines(flatten(backward(nest, no_grad)).ops)
-        alone = lines(op for op in backward(flat, no_grad).ops if not isinstance(op, NetOp))
-        same(f"the flat backward network with no_grad = {no_grad}", mirrored, alone)
-
-
 def inside(op, NetOp):
     """The operators of a nest, networks taken apart."""
     if not isinstance(op, NetOp):
