@@ -103,7 +103,7 @@ def run_cases(
 
     A row holds words, an expression, its value; or, where more than one value is right, words, an
     expression, what is asked for in words, a condition; or a name and the expression that it
-    stands for in the rows below.  Words may quote a name, and a value may be one: ``{eps}``.
+    stands for in the rows below.  Words quote a name, and a value may be one, in braces: ``{eps}``.
 
     >>> run_cases({}, ["square"], [("square(3)", "square(3)", 9)], lambda x: x * x)
     """
@@ -114,7 +114,7 @@ def run_cases(
             case []:
                 names[words] = value
             case [expected, condition]:
-                require(eval(condition, names), what, value, expected)
+                require(eval(condition, names), what, value, expected.format_map(names))
             case [expected]:
                 if isinstance(expected, str) and expected.startswith("{"):
                     expected = names[expected[1:-1]]

@@ -240,10 +240,15 @@ def test_a_table_of_cases_is_run_row_by_row():
 
 
 def test_a_table_names_what_it_goes_on_with_and_asks_for_conditions():
-    rows = [("y", "f(1)"), ("f at {x}", "y", "an even number", "y % 2 == 0")]
+    rows = [("y", "f(1)"), ("f at {x}", "y", "an even number, {x} is odd", "y % 2 == 0")]
     run_cases({"x": 1}, ["f"], rows, lambda x: x + 1)
-    with pytest.raises(Mismatch, match="^f at 1 is 3, expected an even number$"):
+    with pytest.raises(Mismatch, match="^f at 1 is 3, expected an even number, 1 is odd$"):
         run_cases({"x": 1}, ["f"], rows, lambda x: x + 2)
+    rows = [("right", "[None, 2]"), ("the list", "f(1)", "{right}")]
+    run_cases({}, ["f"], rows, lambda x: [None, 2])
+    with pytest.raises(Mismatch, match=r"^the list is \[\], expected \[None, 2\]$") as caught:
+        run_cases({}, ["f"], rows, lambda x: [])
+    assert caught.value.expected == [None, 2]
 
 
 def test_a_number_of_a_table_may_differ_by_rounding():

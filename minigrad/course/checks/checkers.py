@@ -221,24 +221,14 @@ def verify_orders(order_of, graphs):
                 require(place[user] < place[f], what, early, "users first")
 
 
-@checker("6c")
-def smallest(smallest, Variable):
-    x = Variable(np.array(3.0))
-    y = smallest(x)
-    computed = getattr(y, "creator", None) is not None
-    require(computed, "what smallest(x) returns", y, "a variable computed from x")
+def last_in_first_out(y):
+    """The functions behind y as a walk meets them that asks nobody, each as often as it does."""
     visits: list[Any] = []
     stack = [y.creator]
     while stack and len(visits) < 10_000:
         visits.append(stack.pop())
         stack.extend(v.creator for v in visits[-1].inputs if v.creator is not None)
-    y.backward(order=lambda y: visits)
-    lifo, x.grad = x.grad, None
-    smallest(x).backward()
-    differs = not np.allclose(lifo, x.grad)
-    require(differs, "the LIFO gradient", lifo, f"something else than the right one, {x.grad}")
-    count = len(set(visits))
-    require(count == 2, "the number of functions", count, "2: that is enough")
+    return visits
 
 
 class Thing:
