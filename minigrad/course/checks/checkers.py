@@ -9,7 +9,7 @@ import re
 import sys
 import weakref
 from collections import Counter
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from traceback import walk_tb
 from types import SimpleNamespace
 from typing import Any
@@ -266,12 +266,9 @@ def using_config(using_config, Config):
         what = "the list of values of a switch (1) in a block (2), one in it (3), and after each,"
         same(what, values, [2, 3, 2, 1])
         for error, ended in ((KeyError, "failed"), (KeyboardInterrupt, "was interrupted")):
-            try:
+            with suppress(error):
                 with using_config("some_switch", 4):
                     raise error("inside the block")
-            except error:
-                pass
-            else:
                 raise Mismatch("the error raised inside the block", "swallowed", "passed on")
             what = f"Config.some_switch after a block that set it to 4 and {ended}"
             same(what, Config.some_switch, 1)
