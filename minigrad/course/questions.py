@@ -129,8 +129,8 @@ def who_runs_first(dice: Random) -> Asked:
 
 
 def used_twice(dice: Random) -> Asked:
-    x, y = dice.choices(range(2, 7), k=2)
-    a, b = dice.choices("xy", k=2)
+    x, y = dice.randint(2, 6), dice.randint(2, 6)
+    a, b = dice.choice("xy"), dice.choice("xy")
     shapes = ("{a} * {b} + {a}", "({a} + {b}) * {a}", "{a} * {a} + {b}", "({a} + {a}) * {b}")
     formula = dice.choice(shapes).format(a=a, b=b)
     name = dice.choice([each for each in "xy" if each in formula])
@@ -143,7 +143,7 @@ def waits_for(dice: Random) -> Asked:
 
     def used(x: Any) -> Any:
         a = x * 2.0
-        return sum((a * float(k) for k in range(1, uses)), a)
+        return sum(a * float(k) for k in range(uses))
 
     text = f"{uses} functions use a = 2 * x. How many gradients does the maker of a wait for?"
     return text, _summands(used, "x")
@@ -238,8 +238,7 @@ def parts_of_a_sum(dice: Random) -> Asked:
     uses = dice.randint(2, 6)
 
     def shared(w: Any) -> Any:
-        first, *others = (static.data(f"x{k}", [2]) * w for k in range(uses))
-        return sum(others, first)
+        return sum(static.data(f"x{k}", [2]) * w for k in range(uses))
 
     text = f"{uses} products share w. How many names does the sum of w@GRAD read?"
     return text, _summands(shared, "w")
