@@ -18,7 +18,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from py_compile import PycInvalidationMode
 from typing import Any, NamedTuple
@@ -176,11 +176,11 @@ async def _limited(folder: Path) -> str | None:
         code = process.returncode
         return f"its examiner ended before its time (code {code})" if code else None
     finally:
-        _end(lambda: _family(process.pid, temporary))
+        _end(process.pid, temporary)
         await process.wait()
 
 
-def _family(examiner: int, temporary: str = "") -> set[Any]:
+def _family(examiner: int, temporary: str) -> set[Any]:
     """The processes of a notebook: they descend from its examiner, or have its folder as TMPDIR."""
     import psutil  # type: ignore[import-untyped]  # ipykernel brings it
 
@@ -191,10 +191,10 @@ def _family(examiner: int, temporary: str = "") -> set[Any]:
     return family
 
 
-def _end(family: Callable[[], set[Any]]) -> None:
+def _end(examiner: int, temporary: str = "") -> None:
     """Kill the processes of a notebook: first none may start another, then they go."""
     known: set[Any] = set()
-    while more := family() - known:
+    while more := _family(examiner, temporary) - known:
         known |= more
         for process in more:
             with contextlib.suppress(Exception):
@@ -220,7 +220,7 @@ def _execute(folder: Path, seconds: float) -> None:
     failure = ran.failure and str(ran.failure)[:1000]
     said = {"verdicts": execute.verdicts(ran.notebook), "failure": failure}
     (folder / _RESULT).write_text(json.dumps(said), encoding="utf-8")
-    _end(lambda: _family(os.getpid()))
+    _end(os.getpid())
 
 
 if __name__ == "__main__":
