@@ -696,19 +696,21 @@ def inside(op, NetOp):
     return [found for each in op.ops for found in inside(each, NetOp)]
 
 
+def net_of(NetOp, Operator, parts):
+    """A network of lines, and of the networks that lists in it stand for."""
+    ops = [
+        net_of(NetOp, Operator, each) if isinstance(each, list) else operator(Operator, each)
+        for each in parts
+    ]
+    return NetOp(ops)
+
+
 @checker("15e")
 def add_up(add_up, places, NetOp, Operator):
-    def repaired(words, net, expected):
+    for words, parts, expected in rows("15e"):
+        net = net_of(NetOp, Operator, parts)
         add_up(net)
         same(f"the list of operators {words}", lines(op for _, op in places(net)), expected)
-
-    cases = rows("15e")
-    for words, ops, expected in cases:
-        repaired(words, NetOp(operators(Operator, *ops)), expected)
-    _, ops, expected = cases[2]
-    first, *rest = operators(Operator, *ops)
-    net = NetOp([first, NetOp(rest)])
-    repaired("of a nest", net, expected)
     same("the number of operators in the inner net of the nest", len(net.ops[1].ops), 3)
 
 
