@@ -25,16 +25,17 @@ from .render.words import ordered_ops
 Values = Mapping[str, Any]  # by name
 Turns = Mapping[str, Sequence[Values]]  # of each step scopes, the values of every turn
 Texts = Mapping[str, str]  # by node
+NOTHING: Texts = MappingProxyType({})
 
-#: what kind of event it is that a node of some kind runs, on both sides or on one
-_VERBS: dict[Any, str] = {
+#: what kind of event it is that a node of some kind runs, on the backward side
+_VERBS = {
+    "op": "update",
+    "folded": "backward",
     "grad_op": "backward",
     "seed": "seed",
     "sum": "accumulate",
     "accumulate": "accumulate",
     "zeros": "zeros",
-    ("backward", "op"): "update",
-    ("backward", "folded"): "backward",
 }
 
 
@@ -57,7 +58,9 @@ def play(x: Any, *, prediction: bool = False, names: Values | None = None) -> "P
     record, values = record_of(x), values_in(scope)
     steps = step_scopes(values)
     if record is None and scope is not None:  # of what a loop did, the last iteration is drawn
-        last = {name: value for frames in steps.values() for name, value in frames[-1].items()}
+        last: dict[str, Any] = {}
+        for frames in steps.values():
+            last |= frames[-1]
         x = thing, last | values
     view = view_of_any(x, "auto", True, Names(names, caller_variables()), None)
     picture = Picture(view.graph, view=view)
@@ -67,9 +70,12 @@ def play(x: Any, *, prediction: bool = False, names: Values | None = None) -> "P
 
 def step_scopes(values: Values) -> dict[str, list[Any]]:
     """The step scopes of loops among the values of a program: one mapping per iteration."""
-    lists = {name: held for name, held in values.items() if isinstance(held, list | tuple)}
-    steps = {name: [held_by(step) for step in held] for name, held in lists.items()}
-    return {name: each for name, each in steps.items() if each and None not in each}
+    steps = {}
+    for name, held in values.items():
+        each = [held_by(step) for step in held] if isinstance(held, list | tuple) else []
+        if each and None not in each:
+            steps[name] = each
+    return steps
 
 
 class Player:
@@ -226,7 +232,7 @@ class Event(NamedTuple):
     nodes: tuple[str, ...]
     text: str
     formula: str = ""
-    values: Texts = MappingProxyType({})
+    values: Texts = NOTHING
     iteration: int | None = None
 
 
@@ -254,13 +260,8 @@ class Running:
         self.holders = {r.id: r.holder for r in graph.regions.values() if r.holder}
         before = self.links.before
         ops = {op.id: op for op in ordered_ops(graph) if op.kind != "pruned"}
-
-        def makers(op: str) -> list[str]:
-            """The operators that an operator waits for: those that feed it, directly or by a value."""
-            every = [m for n in before[op] for m in before[n.id]] + before[op]
-            return [n.id for n in every if n.id in ops]
-
-        self.ops = grouped((ops[name] for name in in_order(ops, makers)), self.block_of)
+        order = in_order(ops, lambda name: [n.id for n in before[name]])
+        self.ops = grouped((ops[name] for name in order if name in ops), self.block_of)
         self.seeds = [n for n in graph if n.kind == "seed" and not (is_op(n) or before[n.id])]
 
     def block_of(self, op: Node) -> str | None:
@@ -284,32 +285,33 @@ class Running:
         drawn = {n.data["place"]: stands[n.id] for n in whole if "place" in n.data}
         placed = [n for n in self.graph if "place" in n.data]
         inside = grouped(placed, lambda n: n.data["place"][0])
-        holders = {b: n for n in placed for b in n.data.get("holds", ()) if b in inside}
         turns: list[int | None] = [None]  # of the blocks that are entered, from the outermost
-        box: tuple[Node, dict[str, Any]] | None = None  # that is running, and what it wrote
+        box: Node | None = None  # that is running
+        wrote: dict[str, Any] = {}  # by the box
         for done in record.steps:
             place = drawn.get((done.block, done.number))
-            if box and done.kind == "op" and place is not box[0]:
-                yield self.step(box[0], turns[-1], box[1])
-                box = None
+            if box and done.kind == "op" and place is not box:
+                yield self.step(box, turns[-1], wrote)
+                box, wrote = None, {}
             if done.kind == "enter":
                 turns.append(turns[-1] if done.turn is None else done.turn)
-            if done.kind != "op" and done.block in holders:
+            within = inside.get(done.block, [])
+            region = next(map(self.block_of, within), None)
+            if region and done.kind != "op":
                 self.now |= done.values
-                label = holders[done.block].data["holds"][done.block]
-                sources = self.sources(inside[done.block]) if done.kind == "enter" else []
-                values = scoped(sources, done.values)
-                yield passed(done.kind, holders[done.block], label, turns[-1], sources, values)
+                found = within if done.kind == "enter" else []
+                yield self.passed(done.kind, region, turns[-1], found, done.values)
             if done.kind == "leave":
                 turns.pop()
             elif place and place.kind == "folded":
-                box = (place, (box[1] if box else {}) | done.values)
+                box = place
+                wrote |= done.values
             elif place and place.data["place"] == (done.block, done.number):
                 if place.side == "backward" and place.region not in self.holders:
                     yield from self.given()
                 yield self.step(place, turns[-1], done.values)
         if box:
-            yield self.step(box[0], None, box[1])
+            yield self.step(box, None, wrote)
 
     # -- what the graph and the step scopes tell
 
@@ -330,7 +332,7 @@ class Running:
         texts = shown(outs)
         if values:
             texts = dict.fromkeys(texts, NOT_YET) | scoped(outs, values)
-        kind = _VERBS.get((node.side, node.kind)) or _VERBS.get(node.kind, "forward")
+        kind = "forward" if node.side == "forward" else _VERBS[node.kind]
         said = self.words(kind, node, outs, texts, iteration)
         nodes = (node.id, *(n.id for n in outs))
         return Event(kind, nodes, said, formula(node, self.now), texts, iteration)
@@ -358,31 +360,39 @@ class Running:
         entered, the value that the turn before left.
         """
         held = [region for region, holder in self.holders.items() if holder == node.id]
-        regions = sorted(held, key=lambda r: not self.tests(r))
-        # before the first turn is what is behind the last: nothing
-        frames = [*self.iterations(node), {}]
-        order = range(len(frames) - 1)[:: 1 if node.side == "forward" else -1]
-        turns = [(t, region) for t in order for region in regions]
-        turns += [(len(frames) - 1, r) for r in regions if self.tests(r)]  # what ends a loop
-        for t, region in turns:
+        tests = [r for r in held if self.graph.regions[r].label.endswith(": condition")]
+        step = 1 if node.side == "forward" else -1
+        frames = [
+            *self.iterations(node),
+            {},
+        ]  # nothing is known before the first turn and after the last
+        last = len(frames) - 1
+        turns = [(t, r) for t in range(last)[::step] for r in dict.fromkeys([*tests, *held])]
+        for t, region in [*turns, *((last, test) for test in tests)]:  # a test ends a loop
             inside = self.ops.get(region, [])
-            label, at = self.graph.regions[region].label, t if self.scopes else iteration
+            at = t if self.scopes else iteration
             written = {out.name for op in inside for out in self.links.after[op.id]}
-            sources = self.sources(inside)
-            values = scoped([n for n in sources if n.name in written], frames[t - 1])
-            values |= scoped([n for n in sources if n.name not in written], frames[t])
-            yield passed("enter", node, label, at, sources, values)
+            now = {name: value for name, value in frames[t].items() if name not in written}
+            yield self.passed("enter", region, at, inside, {**frames[t - step], **now})
             yield from self.run(region, at, frames[t])
-            yield passed("leave", node, label, at)
+            yield self.passed("leave", region, at)
 
-    def tests(self, region: str) -> bool:
-        """Is it the block of a condition?"""
-        return self.graph.regions[region].label.endswith(": condition")
-
-    def sources(self, inside: list[Node]) -> list[Node]:
-        """What a turn finds when it starts."""
+    def passed(
+        self,
+        kind: str,
+        region: str,
+        turn: int | None,
+        inside: Sequence[Node] = (),
+        values: Values = NOTHING,
+    ) -> Event:
+        """A block is entered, with what the operators inside find there, or left."""
+        label = self.graph.regions[region].label
+        where = label if turn is None else f"{label}, step {turn}"
         read = {n.id: n for op in inside for n in self.links.before[op.id]}
-        return [n for n in read.values() if not self.links.before[n.id]]
+        sources = [n for n in read.values() if not self.links.before[n.id]]
+        nodes = (self.holders[region], *(n.id for n in sources))
+        said = f"{kind.capitalize()} {where}"
+        return Event(kind, nodes, said, "", scoped(sources, values), turn)
 
     def iterations(self, node: Node) -> Sequence[Values]:
         """The values of each iteration of a loop, where known; else one unknown iteration."""
@@ -392,20 +402,6 @@ class Running:
             if name in known or name.partition("@")[0] in known:
                 return frames
         return [{}]
-
-
-def passed(
-    kind: str,
-    holder: Node,
-    label: str,
-    turn: int | None,
-    sources: Sequence[Node] = (),
-    values: Texts | None = None,
-) -> Event:
-    """A block is entered, with what it finds, or left."""
-    where = label if turn is None else f"{label}, step {turn}"
-    nodes = (holder.id, *(n.id for n in sources))
-    return Event(kind, nodes, f"{kind.capitalize()} {where}", values=values or {}, iteration=turn)
 
 
 def shown(nodes: Iterable[Node]) -> dict[str, str]:

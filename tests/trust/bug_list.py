@@ -573,8 +573,8 @@ PICTURES = [
         "viz.player",
         (
             "a turn of a loop starts with what stood there before",
-            "values = scoped(sources, done.values)",
-            "values = {}",
+            "scoped(sources, values), turn)",
+            "{}, turn)",
         ),
     ),
 ]

@@ -129,6 +129,14 @@ def test_an_iteration_starts_with_what_the_one_before_it_left():
     assert said == [{"w": "2"}, {"w": "2", "i": "1"}]
 
 
+def test_a_turn_backwards_starts_with_what_the_turn_after_it_left():
+    graph = of_program(samples.while_loop())
+    scopes = {"step_scopes": [{"s@GRAD": 9.0}, {"s@GRAD": 3.0}]}
+    entered = [e for e in run_events(graph, scopes) if e.kind == "enter"][2:]
+    said = [{graph.nodes[n].name: text for n, text in e.values.items()} for e in entered]
+    assert said == [{}, {"s@GRAD": "3"}]
+
+
 def test_a_loop_without_iterations_enters_nothing():
     events = run_events(of_program(samples.while_loop()), {"step_scopes": []})
     assert not [e for e in events if e.kind == "enter"]

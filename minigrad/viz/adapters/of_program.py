@@ -103,9 +103,6 @@ class BlockSheet(Sheet):
     def join(self) -> None:
         """Values that go round: the last version of this step is the first of the next."""
         super().join()
-        if self.owner and self.regions:
-            frame = self.graph.regions[next(iter(self.regions.values()))]
-            self.owner.node.data.setdefault("holds", {})[self.block.idx] = frame.label
         for name, nodes in self.versions.items() if self.loop else ():
             first, last = nodes[0], nodes[-1]
             from_outside = first.id not in self.writer
