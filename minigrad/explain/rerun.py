@@ -137,10 +137,10 @@ def remembered(roots: Collection[Node], constants: Constants) -> dict[str, Any]:
 
 def pulled(node: Any, slot: int, g: Any) -> Any:
     """What a node of one output gives through a slot of a gradient; None where it does not know any more."""
-    with remembered_values([node], replay=True) as complete:
-        if not complete or isinstance(node, FunctionNode) or (node.several and len(node.specs) > 1):
-            return None
-        given = node.pull([g] if node.several else g)[slot]
+    if isinstance(node, FunctionNode) or (node.several and len(node.specs) > 1):
+        return None
+    with remembered_values([node]) as complete:
+        given = node.pull([g] if node.several else g)[slot] if complete else None
     return None if given is None else np.array(as_array(given))
 
 

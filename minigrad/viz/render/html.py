@@ -121,37 +121,38 @@ def drawings(view: View, draw: Draw) -> list[dict[str, Any]]:
     """The picture, and what its first boxes open into, one within the other; ``opens`` of each says
     which drawing a box leads to.
     """
-    views, number, shown = [(view, "")], dict[frozenset[str], int](), list[dict[str, Any]]()
-    room, tries = _DRAWN, _DRAWINGS if len(view.whole.nodes) <= _LARGE else 0
-    for each, message in views:  # grows while it is walked
-        svg = draw(each)
-        if svg is None and shown:
-            break
-        shown.append(_shown(each, svg or "", message))
+    svg = draw(view)
+    views, shown = [view], [_shown(view, svg, "")]
+    number: dict[frozenset[str], int] = {}  # of the drawing, by what is inside a box
+    room, tries = _DRAWN, _DRAWINGS if svg and len(view.whole.nodes) <= _LARGE else 0
+    for each in views:  # grows while it is walked
         for box in each.folds():
             inside = each.inside(box)
-            if inside not in number and tries:
-                tries -= 1
-                opened = copy.copy(each)
-                words = opened.open(box)
-                nodes = len(opened.graph.nodes)
-                if len(opened.graph.edges) <= _LINES and nodes <= room:
-                    number[inside] = len(views)
-                    views.append((opened, words))
-                    room -= nodes
-    for (each, _), facts in zip(views, shown, strict=False):
-        leads = {box: number.get(each.inside(box), len(shown)) for box in facts["folds"]}
-        facts["opens"] = {box: n for box, n in leads.items() if n < len(shown)}
+            if inside in number or not tries:
+                continue
+            tries -= 1
+            opened = copy.copy(each)
+            words = opened.open(box)
+            nodes = len(opened.graph.nodes)
+            small = len(opened.graph.edges) <= _LINES and nodes <= room
+            if small and (svg := draw(opened)):
+                number[inside] = len(views)
+                views.append(opened)
+                shown.append(_shown(opened, svg, words))
+                room -= nodes
+    for each, facts in zip(views, shown, strict=True):
+        boxes = {box: each.inside(box) for box in facts["folds"]}
+        facts["opens"] = {box: number[i] for box, i in boxes.items() if i in number}
     return shown
 
 
-def _shown(view: View, svg: str, message: str) -> dict[str, Any]:
+def _shown(view: View, svg: str | None, message: str) -> dict[str, Any]:
     """What the browser shows."""
     folds = view.folds()
     boxes = f"{len(folds)} folded boxes" if len(folds) > 1 else "A folded box"
     advice = f"{boxes}: a click or Enter opens one." if folds else ""
     return {
-        "svg": svg,
+        "svg": svg or "",
         "title": view.graph.title,
         "words": "" if svg else describe(view.graph),
         "names": names_of(view.graph),
