@@ -48,10 +48,9 @@ def repair(args: Sequence[Any], attrs: dict[str, Any], cause: Exception, usual: 
     """
     text = str(cause)
     shapes = [tuple(s) for a in args if (s := getattr(a, "shape", None)) is not None]
-    known = {**REPAIRS["types"], **REPAIRS["NumPy"]}
-    said = next((words for words in known if words in text), "")
-    if said in REPAIRS["types"]:
-        return known[said]
+    for words, advice in REPAIRS["types"].items():
+        if words in text:
+            return advice
     if isinstance(cause, TypeError | AttributeError):
         for name in ("axis", "axes"):
             if isinstance(axes := attrs.get(name), list):
@@ -60,7 +59,7 @@ def repair(args: Sequence[Any], attrs: dict[str, Any], cause: Exception, usual: 
     for words, by_shapes in _BY_SHAPES.items():
         if words in text:
             return by_shapes(shapes)
-    return known.get(said, "")
+    return next((advice for words, advice in REPAIRS["NumPy"].items() if words in text), "")
 
 
 Shapes = list[tuple[int, ...]]

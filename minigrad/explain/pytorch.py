@@ -411,8 +411,7 @@ class Case:
             return f"({note})", ""
         counts = count_paths(graph.all, place)
         kind, what = ("zero", "0") if size == 0 else ("not finite", "not finite")
-        on_way = [n for n in graph.all if counts.get(n) and advice(n, kind)]
-        known = {n.name(): advice(n, kind) for n in on_way}
+        known = {n.name(): advice(n, kind) for n in graph.all if counts[n] and advice(n, kind)}
         where = f" On the way lie {', '.join(known)}." if known else ""
         repair = next(iter(known.values())) if len(known) == 1 else ""
         return f"({note})\n  (it is {what}.{where} mg.why before backward() tells the node)", repair

@@ -105,7 +105,7 @@ def code_of(function: Any, namespace: Mapping[str, Any]) -> Code | None:
     library = str(getattr(function, "__module__", "")).partition(".")[0] in _LIBRARIES
     if library or not body or not isinstance(body[0], ast.FunctionDef):
         return None
-    muted = next(filter(None, map(_muting, body[0].decorator_list)), "")
+    muted = _muting(body[0].decorator_list)
     known = {**namespace, **getattr(function, "__globals__", {})}
     return Code(body[0].body, function.__code__.co_filename, first, known, muted)
 
@@ -132,7 +132,10 @@ def cuts(
     ['h.detach()']
     """
     statements = code.statements()
-    tainted = _depending(set(starts), statements)
+    tainted = set(starts)
+    for value, targets, *_ in statements:
+        if _mentions(value, tainted):
+            tainted |= targets
     if ends is not None:
         statements = _leading_to(set(ends), statements)
     found: list[Cut] = []
@@ -213,11 +216,13 @@ def _last(node: ast.expr) -> str:
     return getattr(node, "attr", getattr(node, "id", ""))
 
 
-def _muting(node: ast.expr) -> str:
-    """The text of ``torch.no_grad()`` and its kin; empty for anything else."""
-    text = ast.unparse(node)
-    off = _last(getattr(node, "func", node)) in _NO_GRAPH and not text.endswith("(True)")
-    return text if off else ""
+def _muting(nodes: Iterable[ast.expr]) -> str:
+    """The text of the first ``torch.no_grad()`` or its kin; empty if there is none."""
+    for node in nodes:
+        text = ast.unparse(node)
+        if _last(getattr(node, "func", node)) in _NO_GRAPH and not text.endswith("(True)"):
+            return text
+    return ""
 
 
 def _statements(body: Iterable[ast.AST], muted: str, always: bool = True) -> Iterator[Statement]:
@@ -228,9 +233,9 @@ def _statements(body: Iterable[ast.AST], muted: str, always: bool = True) -> Ite
     for s in body:
         match s:
             case ast.Expr(ast.Call(function)) if _last(function) == "set_grad_enabled":
-                muted = _muting(s.value)  # from here on
+                muted = _muting([s.value])  # from here on
             case ast.With(items, inner):
-                why = next(filter(None, [_muting(i.context_expr) for i in items]), "")
+                why = _muting(i.context_expr for i in items)
                 yield from _statements(inner, f"with {why}" if why else muted, always)
             case ast.If() | ast.For() | ast.While() | ast.Try() | ast.ExceptHandler():
                 for _ in range(_TURNS if isinstance(s, ast.For | ast.While) else 1):
@@ -274,17 +279,6 @@ def _feeds(targets: Iterable[str], names: Dotted) -> bool:
 
 def _mentions(node: ast.AST, names: Iterable[str]) -> bool:
     return _feeds(names, _names(node))
-
-
-def _depending(names: Dotted, statements: list[Statement]) -> Dotted:
-    """The names that depend on these."""
-    before: Dotted = set()
-    while names != before:
-        before = names
-        for value, targets, *_ in statements:
-            if _mentions(value, names):
-                names = names | targets
-    return names
 
 
 def _leading_to(ends: Dotted, statements: list[Statement]) -> list[Statement]:

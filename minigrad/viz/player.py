@@ -326,23 +326,12 @@ class Running:
             yield self.step(node, iteration, values)
 
     def step(self, node: Node, iteration: int | None, values: Values) -> Event:
-        """One operator runs and writes its values."""
+        """One operator runs and writes its values; a sentence for the text log and the screen reader."""
         outs = [n for n in self.links.after[node.id] if not is_op(n)]
         self.now |= values
         texts = shown(outs)
         if values:
             texts = dict.fromkeys(texts, NOT_YET) | scoped(outs, values)
-        kind = "forward" if node.side == "forward" else _VERBS[node.kind]
-        said = self.words(kind, node, outs, texts, iteration)
-        nodes = (node.id, *(n.id for n in outs))
-        return Event(kind, nodes, said, formula(node, self.now), texts, iteration)
-
-    def words(
-        self, kind: str, node: Node, outs: list[Node], texts: Texts, iteration: int | None
-    ) -> str:
-        """One sentence for the text log and the screen reader."""
-        if "called" in node.data:
-            return f"Add up at {node.name}: {node.lines[0]}"
         takes = dict.fromkeys(n.name for n in self.links.before[node.id] if n.name)
         gives = [f"{n.name} = {texts[n.id]}" if texts.get(n.id) else n.name for n in outs if n.name]
         if not outs:
@@ -350,8 +339,13 @@ class Running:
         both = [("takes", takes), ("gives", gives)]
         told = " and ".join(f"{does} {', '.join(names)}" for does, names in both if names)
         again = "" if iteration is None else f" (step {iteration})"
+        kind = "forward" if node.side == "forward" else _VERBS[node.kind]
         what = "Add up" if kind == "accumulate" else kind.capitalize()
-        return f"{what} {number_of(node)}{node.name}{' ' * bool(told)}{told}{again}"
+        said = f"{what} {number_of(node)}{node.name}{' ' * bool(told)}{told}{again}"
+        if "called" in node.data:
+            said = f"Add up at {node.name}: {node.lines[0]}"
+        nodes = (node.id, *(n.id for n in outs))
+        return Event(kind, nodes, said, formula(node, self.now), texts, iteration)
 
     def nested(self, node: Node, iteration: int | None) -> Iterator[Event]:
         """What an operator with blocks does: enter, run, leave; turn by turn, a test before each.

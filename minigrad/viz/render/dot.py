@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from itertools import pairwise, zip_longest
 from typing import Any, NamedTuple
 
-from ..graph.format import LONGEST_LINE, LONGEST_NAME, WIDEST, shorten, wrapped
+from ..graph.format import LONGEST_LINE, LONGEST_NAME, WIDEST, shorten, visible, wrapped
 from ..graph.graph import Edge, Graph, Node, Region, grouped, is_op
 from ..graph.style import (
     EDGE_STYLES,
@@ -293,7 +293,7 @@ def _frames(
 # ---- What stands inside a node: HTML-like labels, and the one place where text enters DOT ----
 
 
-def quote(text: object, limit: int = LONGEST_LINE) -> str:
+def quote(text: object) -> str:
     """Text for an HTML-like label: the one place where text enters DOT.
 
     A backslash is doubled, because Graphviz would expand ``\\N`` and ``\\G`` even here.
@@ -301,7 +301,7 @@ def quote(text: object, limit: int = LONGEST_LINE) -> str:
     >>> quote('a < "b" \\\\N')
     'a &lt; &quot;b&quot; \\\\\\\\N'
     """
-    return html.escape(shorten(text, limit)).replace("\\", "\\\\")
+    return html.escape(visible(text)).replace("\\", "\\\\")
 
 
 def has_slots(node: Node) -> bool:
@@ -337,7 +337,7 @@ def _title(node: Node) -> str:
 
 def _rows_of(text: str, align: str = "", limit: int = LONGEST_LINE, width: int = WIDEST) -> str:
     """A text in as many rows as it needs; each is a text of its own in the drawing."""
-    rows = [quote(row, limit) for row in wrapped(shorten(text, limit), width)]
+    rows = [quote(row) for row in wrapped(shorten(text, limit), width)]
     if len(rows) == 1 or not align:
         return "<BR/>".join(rows)
     return "".join(f'{row}<BR ALIGN="{align}"/>' for row in rows)
