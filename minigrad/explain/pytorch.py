@@ -199,7 +199,8 @@ class Case:
     def _explained(self, x: Any, output: Any, name: str) -> Explanation:
         if not x.requires_grad:
             return self._without_graph(x, name)
-        output = output if output is not None else self._output(x)
+        if output is None:
+            output = self._output(x)
         if output is None:
             return self._alone(x, name)
         if not output.requires_grad:

@@ -36,8 +36,7 @@ def remembered_values(nodes: Collection[Node], replay: bool = False) -> Iterator
         yield False
         return
     changes: list[tuple[Any, str, Any]] = [(n, "freed", False) for n in nodes]
-    if replay:
-        changes += [(n, "replayed", True) for n in nodes if isinstance(n, FunctionNode)]
+    changes += [(n, "replayed", replay) for n in nodes if isinstance(n, FunctionNode)]
     for node in nodes:  # their saved values may be packed
         changes += [(node, slot, unpack(getattr(node, slot))) for slot in node.saved_slots]
     before = [(at, name, getattr(at, name)) for at, name, _ in changes]

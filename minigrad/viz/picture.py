@@ -154,10 +154,11 @@ class Picture:
     def _html(self) -> str:
         """A page on its own: the drawing with a search, and its words."""
         first, *others = self._drawings
-        shown = {fact: told for fact, told in first.items() if fact != "svg"}
+        shown = dict(first)
+        svg = shown.pop("svg")
         data = {"shown": shown, "drawings": packed(others), "arrays": arrays_of(self.view)}
         words, title = f"{self.describe()}\n\n{self.text}", self.graph.title or "Graph"
-        return page("explorer.js", first["svg"], data, words, title, "In words")
+        return page("explorer.js", svg, data, words, title, "In words")
 
     @functools.cached_property
     def _drawings(self) -> list[dict[str, Any]]:

@@ -112,10 +112,8 @@ class Player:
         """Node -> its texts that a frame may take back, each with what stands there before."""
         live = {}
         for name in self.first:
-            lines = live_lines(self.graph.nodes[name])
-            rows = [row for text, before in lines for row in _beside(text, before)]
-            if rows:
-                live[name] = rows
+            if lines := live_lines(self.graph.nodes[name]):
+                live[name] = [row for both in lines for row in _beside(*both)]
         return live
 
     def _said(self, event: "Event", node: str) -> list[str]:

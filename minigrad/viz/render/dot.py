@@ -68,7 +68,7 @@ def to_dot(graph: Graph, *, legend: bool = False, **look: str) -> str:
     for edge in places.lines:
         _edge(drawing, graph, edge, places.at)
     _twin_lines(drawing, graph)
-    _ladder(drawing, places.rows)
+    _ladder(drawing, places.at)
     if table := notes_and_legend(graph, legend):  # last: frames would inherit the label
         drawing.attr(label=f"<{table}>", labelloc="b", labeljust="l")
     return str(drawing.source)
@@ -82,8 +82,7 @@ class Places(NamedTuple):
     lines: list[Edge]
     labels: dict[str, str]
     widths: dict[str, float]
-    rows: list[list[str]]  # the nodes of each rank
-    at: dict[str, int]  # the rank of each node
+    at: dict[str, int]  # the rank of each node, from the top
 
 
 def _places(graph: Graph) -> Places:
@@ -97,14 +96,14 @@ def _places(graph: Graph) -> Places:
     labels = {n.id: label(n, far[n.id]) for n in graph}
     widths = {n.id: _width(n, labels[n.id]) for n in graph}
     rows = layers(graph, at, widths)
-    return Places(lines, labels, widths, rows, {n: i for i, row in enumerate(rows) for n in row})
+    return Places(lines, labels, widths, {n: i for i, row in enumerate(rows) for n in row})
 
 
 def estimated_width(graph: Graph) -> float:
     """About how wide a drawing will be, in points, without drawing it: what stands in each rank of
     a frame, and where a frame stands in another, its width in all of its ranks.
     """
-    lines, _, widths, _, at = _places(graph)
+    lines, _, widths, at = _places(graph)
     place = {n.id: n.region or n.side for n in graph}
     rooms: dict[str, Counter[int]] = defaultdict(Counter)
     for name, width in widths.items():
@@ -121,14 +120,14 @@ def estimated_width(graph: Graph) -> float:
     return sum(max(room.values(), default=0) for room in rooms.values())
 
 
-def _ladder(drawing: Any, ranks: list[list[str]]) -> None:
+def _ladder(drawing: Any, at: dict[str, int]) -> None:
     """Ranks one below the other; an empty one leaves room for a title."""
-    filled = [(i, rank) for i, rank in enumerate(ranks) if rank]
-    for _, rank in filled:
+    filled = grouped(at, at.__getitem__)
+    for rank in filled.values():
         with drawing.subgraph(graph_attr={"rank": "same"}) as row:
             for node in rank:
                 row.node(node)
-    for (i, above), (j, below) in pairwise(filled):
+    for (i, above), (j, below) in pairwise(filled.items()):
         drawing.edge(above[0], below[0], style="invis", weight="0", minlen=str(j - i))
 
 
