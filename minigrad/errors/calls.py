@@ -174,12 +174,10 @@ def call_error(
         close = meant(unknown, known)
         advice = "" if close else instead(unknown, name)
         what = f"has no keyword {unknown!r}" + (f"; did you mean {close!r}?" if close else "")
-    elif missing:
-        what = f"needs {missing!r}"
-    elif count > most:
+    elif not missing and count > most:
         advice = TABLES["too many values"].get(name, "")
         what = f"takes at most {most} value{'s' * (most != 1)}, {count} {'was' if count == 1 else 'were'} given"
     else:
-        what = f"needs {known[count]!r}"
+        what = f"needs {missing or known[count]!r}"
     what = f"{name}() {what}\n  it is called as {name}({', '.join(parameters)})"
     return DTypeError(told(what, advice))

@@ -51,9 +51,9 @@ def explain(variable: Variable, scope: Any = None) -> Explanation:
     if variable.dtype.kind != "f":
         return because(name, "whole_numbers", dtype=variable.dtype)
     for call in reversed(calls):
-        if name not in call.gradients:
+        gradient, inner = call.gradients.get(name), program.blocks[call.block]
+        if gradient is None:
             continue
-        gradient, inner = call.gradients[name], program.blocks[call.block]
         if inner.find_var(gradient) is None:
             return because(name, "pruned", gradient=gradient)
         count, paths = _paths(inner, variable, call)
