@@ -35,8 +35,10 @@ def describe(graph: Graph) -> str:
 def sentence(graph: Graph) -> str:
     """What the picture shows, in one sentence."""
     ops = Counter(n.side for n in graph if is_op(n))
-    starts, ends = _listed(graph, "leaf"), _listed(graph, "output")
-    between = f", from {starts} to {ends}" if starts and ends else ""
+    starts, ends = (
+        [visible(n.name) for n in graph if n.kind == kind and n.name] for kind in ("leaf", "output")
+    )
+    between = f", from {_listed(starts)} to {_listed(ends)}" if starts and ends else ""
     blocks = sum(r.strong for r in graph.regions.values())
     more = f", with {blocks} sub-block{'s' * (blocks != 1)}" if blocks else ""
     name = f"{visible(graph.title)}: a graph" if graph.title else "A graph"
@@ -45,11 +47,11 @@ def sentence(graph: Graph) -> str:
     return f"{name} with {count}{between}{more}."
 
 
-def _listed(graph: Graph, kind: str) -> str:
-    names = list(dict.fromkeys(visible(n.name) for n in graph if n.kind == kind and n.name))
+def _listed(names: list[str]) -> str:
+    names = list(dict.fromkeys(names))
     if len(names) > 4:
         names[4:] = [f"{len(names) - 4} more"]
-    *first, last = names or [""]
+    *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 
 
