@@ -19,7 +19,7 @@ from ...ops.shape import Array, DType, Shape, fits
 from ...primitives.arguments import Attrs, Listed, Values
 from ...primitives.registry import Primitive
 from ..run.kernels import refused, run_grad_op, run_kernel, targets
-from ..run.limits import MEMORY, check_room
+from ..run.limits import check_room
 from .operator import op_info
 from .variable import Variable, plain_variable
 
@@ -140,8 +140,8 @@ def _hashable(attrs: Attrs) -> Any:
 
 
 def _computed_types(op: Operator, p: Primitive, variables: Variables) -> list[Type]:
+    check_room(op, p, variables)
     given = {slot: [(v.shape, v.dtype) for v in vs] for slot, vs in variables.items()}
-    check_room(op.type, p, given, op.attrs, MEMORY)
     if p.infer is not None and op.type == p.type:
         try:
             return [(tuple(s), np.dtype(d)) for s, d in p.infer(given, op.attrs)]

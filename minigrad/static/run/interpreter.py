@@ -22,7 +22,7 @@ from ..program.block import Block
 from ..program.operator import BRANCHES, Operator, op_info, rows, unwritten
 from ..program.program import Program
 from .kernels import refused, run_op
-from .limits import HELD, LARGER, check_room, endless
+from .limits import HELD, check_room, endless
 
 
 class Scope:
@@ -177,12 +177,8 @@ class Run:
         slots = {
             s: [value_of(scope, n) for n in names if n != EMPTY] for s, names in op.inputs.items()
         }
-        p = info.forward
-        if p.broadcasts or op.type in LARGER or p.infer is not None:
-            types = {
-                s: [(a.shape, a.dtype) for a in map(np.asarray, vs)] for s, vs in slots.items()
-            }
-            check_room(op.type, p, types, op.attrs, self.room, op.source_line)
+        arrays = {s: [*map(np.asarray, values)] for s, values in slots.items()}
+        check_room(op, info.forward, arrays, self.room)
         for name, value in run_op(op, info, slots):
             if name != EMPTY:
                 self.write(scope, name, value)

@@ -6,25 +6,26 @@ takes all memory, and a typing error, too.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import ProgramError, told
 from ...ops.linalg import explicit
-from ...ops.shape import Inputs, Shape
+from ...ops.shape import Shape
 from ...ops.windows import framed, pair, transposed_shape
-from ...primitives.arguments import Attrs
+from ...primitives.arguments import Attrs, Values
 from ...primitives.registry import Primitive
+
+if TYPE_CHECKING:
+    from ..program.operator import Operator
 
 MEMORY = 2**31  #: bytes of all values of a run together, and of one value while a program is built
 HELD = 128  #: bytes of Python's for each value: the array itself, its name's place in a scope
 STEP_LIMIT = 1_000_000  #: of one loop
-
-Shapes = dict[str, list[Shape]]
 
 
 def broadcast_size(shapes: Iterable[Shape]) -> int:
@@ -46,110 +47,108 @@ _PRODUCTS = {
 }
 
 
-def _products(op_type: str, s: Shapes, attrs: Attrs) -> int:
+def _products(op_type: str, s: Values, attrs: Attrs) -> int:
     """The largest product, of matrices or of stacks of them; a factor that is not read makes none."""
     sizes = [1]
     for a, i, b, j in _PRODUCTS[op_type]:
         if a in s and b in s:
-            (x,), (y,) = s[a], s[b]
+            x, y = s[a][0].shape, s[b][0].shape
             column = y if len(y) > 1 else (*y, 1)
             sizes.append(broadcast_size([x[:-2], y[:-2]]) * (1, *x)[i] * column[j])
     return max(sizes)
 
 
-def _einsum(s: Shapes, attrs: Attrs) -> int:
-    terms, out = explicit(attrs["subscripts"], [*map(len, s["x"])])
+def _einsum(s: Values, attrs: Attrs) -> int:
+    shapes = [x.shape for x in s["x"]]
+    terms, out = explicit(attrs["subscripts"], [*map(len, shapes)])
     sizes: dict[str, int] = {}
-    for term, shape in zip(terms, s["x"], strict=True):
+    for term, shape in zip(terms, shapes, strict=True):
         for letter, n in zip(term, shape, strict=True):
             sizes[letter] = max(n, sizes.get(letter, 1))
     return math.prod(sizes[letter] for letter in out)
 
 
-def _asked(attrs: Attrs, name: str = "shape") -> int:
+def _asked(s: Values, attrs: Attrs, name: str = "shape") -> int:
     sizes = np.maximum(np.array(attrs.get(name, ()), dtype=object), 1)
     return math.prod(np.ravel(sizes))
 
 
-def _pad(s: Shapes, attrs: Attrs) -> int:
-    width = attrs.get("pad_width", 0)
-    pairs = np.broadcast_to(width, (len(s["x"][0]), 2)).tolist()
-    return math.prod(n + a + b for n, (a, b) in zip(s["x"][0], pairs, strict=True))
+def _tile(s: Values, attrs: Attrs) -> int:
+    return math.prod(s["x"][0].shape) * _asked(s, attrs, "repetitions")
 
 
-def _take(s: Shapes, attrs: Attrs) -> int:
-    (x,) = s["x"]
-    axis = attrs.get("axis")
-    rest = 1 if axis is None else math.prod(x) // max(x[axis], 1)
-    return rest * math.prod(s["indices"][0])
+def _pad(s: Values, attrs: Attrs) -> int:
+    shape = s["x"][0].shape
+    pairs = np.broadcast_to(attrs.get("pad_width", 0), (len(shape), 2)).tolist()
+    return math.prod(n + a + b for n, (a, b) in zip(shape, pairs, strict=True))
 
 
-def _padded(s: Shapes, attrs: Attrs) -> int:
+def _take(s: Values, attrs: Attrs) -> int:
+    shape, axis = s["x"][0].shape, attrs.get("axis")
+    rest = 1 if axis is None else math.prod(shape) // max(shape[axis], 1)
+    return rest * math.prod(s["indices"][0].shape)
+
+
+def _padded(s: Values, attrs: Attrs) -> int:
     """An image with its padding, of which windows are seen."""
-    (x,) = s["x"]
-    return math.prod(framed(x, pair(attrs.get("padding", 0)))[0])
+    return math.prod(framed(s["x"][0].shape, pair(attrs.get("padding", 0)))[0])
 
 
-def _transposed(s: Shapes, attrs: Attrs) -> int:
+def _transposed(s: Values, attrs: Attrs) -> int:
     """What a transposed convolution gives, before its padding is cut off."""
-    x, w = (np.broadcast_to(0, s[slot][0]) for slot in "xw")
+    x, w = (np.broadcast_to(0, s[slot][0].shape) for slot in "xw")
     how = attrs.get("stride", 1), 0, attrs.get("dilation", 1), attrs.get("output_padding", 0)
     return math.prod(transposed_shape(x, w, attrs.get("groups", 1), *how))
 
 
-def _indexed(s: Shapes, attrs: Attrs, masks: Sequence[bool] = ()) -> int:
+def _indexed(s: Values, attrs: Attrs) -> int:
     """What arrays of indices ask for: a piece of ``x`` for each place that they have together.
 
-    ``masks`` says of each array in the slot whether it is one: a mask has a place for each of its elements.
+    A mask has a place for each of its elements.
     """
-    (x,), shapes = s["x"], list[Shape]()
-    waiting: Any = zip_longest(s.get("index", ()), masks, fillvalue=False)
-    basic: list[Any] = []
+    shapes, basic = list[Shape](), list[Any]()
+    waiting = iter(s.get("index", ()))
     for part in attrs["template" if "template" in attrs else "index"]:
-        if isinstance(part, str):
-            shape, mask = next(waiting)
-        elif isinstance(part, list | np.ndarray):
-            array = np.asarray(part)
-            shape, mask = array.shape, array.dtype.kind == "b"
-        else:
+        if not isinstance(part, str | list | np.ndarray):
             basic.append(part)
             continue
-        shapes.append((math.prod(shape),) if mask else shape)
-        basic += [0] * (len(shape) if mask else 1)
-    piece = np.broadcast_to(0, x)[tuple(basic)]
+        array = next(waiting) if isinstance(part, str) else np.asarray(part)
+        if array.dtype.kind == "b":
+            shapes.append((math.prod(array.shape),))
+            basic += [0] * len(array.shape)
+        else:
+            shapes.append(array.shape)
+            basic.append(0)
+    piece = np.broadcast_to(0, s["x"][0].shape)[tuple(basic)]
     return broadcast_size(shapes) * piece.size if shapes else 0
 
 
-def _parts(s: Shapes, attrs: Attrs) -> int:
+def _parts(s: Values, attrs: Attrs) -> int:
     """Every part of a split is an array, however few elements it has."""
     number = attrs.get("num_or_sections", 2)
     return HELD // 8 * (number if isinstance(number, int) else len(number))
 
 
-LARGER: dict[str, Callable[..., int]] = {
+LARGER: dict[str, Callable[[Values, Attrs], int]] = {
     **{product: partial(_products, product) for product in _PRODUCTS},
-    "einsum": _einsum, "fill_constant": lambda s, attrs: _asked(attrs), "pad": _pad,
-    "tile": lambda s, attrs: math.prod(s["x"][0]) * _asked(attrs, "repetitions"),
-    "take": _take, "conv2d": _padded, "avg_pool2d": _padded, "max_pool2d": _padded, "max_pick": _padded,
+    "einsum": _einsum, "fill_constant": _asked, "pad": _pad, "tile": _tile, "take": _take,
+    "conv2d": _padded, "avg_pool2d": _padded, "max_pool2d": _padded, "max_pick": _padded,
     "max_unpool": _padded, "conv_transpose2d": _transposed, "getitem": _indexed, "gather": _indexed, "split": _parts,
 }  # fmt: skip
 
 
-def result_size(
-    op_type: str, p: Primitive, shapes: Shapes, attrs: Attrs, masks: Sequence[bool] = ()
-) -> int:
+def result_size(op_type: str, p: Primitive, values: Values, attrs: Attrs) -> int:
     """The number of elements an operator will give, or fewer: what cannot be told counts as nothing.
 
-    ``masks``: which values of the slot ``index`` are arrays of truth values.
+    ``values``, by slot: whatever has a shape and a dtype.
     """
     if p.broadcasts:
-        return broadcast_size(s for listed in shapes.values() for s in listed)
-    larger = LARGER.get(op_type)
+        return broadcast_size(v.shape for listed in values.values() for v in listed)
     try:
-        if larger is not None:
-            return larger(shapes, attrs, masks) if larger is _indexed else larger(shapes, attrs)
+        if op_type in LARGER:
+            return LARGER[op_type](values, attrs)
         if p.infer is not None and op_type == p.type and "shape" in attrs:
-            return _asked(attrs)
+            return _asked(values, attrs)
     except (KeyError, ValueError, TypeError, IndexError):
         pass  # the operator itself says what does not fit
     return 0
@@ -160,22 +159,20 @@ def endless(limit: int) -> str:
     return f"a while loop did not end within {limit} steps"
 
 
-def check_room(
-    op_type: str, p: Primitive, types: Inputs, attrs: Attrs, room: int, where: str = ""
-) -> None:
+def check_room(op: "Operator", p: Primitive, values: Values, room: int | None = None) -> None:
     """Errors: `ProgramError` where the result of an operator is more bytes than there is room for.
 
-    ``types``: shape and dtype of its values by slot; ``where``: its line, in a run (whose limit can be raised); while
-    building it is the user's.
+    ``values``, by slot: whatever has a shape and a dtype; ``room``: of a run, whose limit can be raised.
     """
-    shapes = {s: [shape for shape, _ in listed] for s, listed in types.items()}
-    masks = [dtype.kind == "b" for _, dtype in types.get("index", ())]
-    size = result_size(op_type, p, shapes, attrs, masks)
-    dtypes = [dtype for listed in types.values() for _, dtype in listed]
+    size = result_size(op.type, p, values, op.attrs)
+    dtypes = [v.dtype for listed in values.values() for v in listed]
     item = max((d.itemsize if d.kind == "f" else 8 for d in dtypes), default=8)
-    if size * item <= room:
+    most = MEMORY if room is None else room
+    if size * item <= most:
         return
-    shown = ", ".join(f"{slot}: {list(s)}" for slot, listed in shapes.items() for s in listed)
-    what = f"{op_type}({shown}) would give {size} elements of {item} bytes, and there is room for {room} bytes"
-    advice = "smaller shapes" + ", or Executor.run(…, memory_limit=…)" * bool(where)
-    raise ProgramError(told(what, advice, where or None))
+    shown = ", ".join(f"{slot}: {list(v.shape)}" for slot, listed in values.items() for v in listed)
+    what = f"{op.type}({shown}) would give {size} elements of {item} bytes, and there is room for {most} bytes"
+    advice, line = "smaller shapes", None
+    if room is not None:
+        advice, line = f"{advice}, or Executor.run(…, memory_limit=…)", op.source_line or None
+    raise ProgramError(told(what, advice, line))
