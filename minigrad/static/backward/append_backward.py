@@ -6,7 +6,7 @@
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -15,9 +15,10 @@ from ...errors import describe, wrong
 from ...grad_names import GradNames, free_names
 from ...ops.shape import fits
 from ...primitives.arguments import as_list
+from ...primitives.registry import REGISTRY
 from ..program.block import Block
 from ..program.operator import Operator, Ops, names_of, op_info
-from ..program.program import BackwardCall, Pruned
+from ..program.program import BackwardCall
 from ..program.variable import Variable
 from . import passes
 from .grad_ops import default_grad_op, grad_ops_of, without_unread
@@ -145,9 +146,8 @@ def _seed_op(job: "BackwardJob", target: Variable, seed: Any) -> Operator:
         seed_op = Operator("fill_ones_like", {"x": [target.name]}, out, {}, "loss")
     else:
         attrs = {"shape": target.shape, "value": 1.0, "dtype": target.dtype.name}
-        usual = ("shape", ()), ("dtype", "float64")
-        attrs = {k: v for k, v in attrs.items() if (k, v) not in usual}
-        seed_op = Operator("fill_constant", {}, out, attrs, "loss")
+        seed_op = job.block._operator(REGISTRY["fill_constant"], (), attrs)
+        seed_op.outputs, seed_op.role = out, "loss"
     for maker in reversed(job.block.ops):  # whose line the seed has, too
         if target.name in maker.output_names:
             return seed_op.at(maker)
@@ -181,7 +181,7 @@ def check_loss(loss: Any) -> Block:
 
 @dataclass(eq=False)
 class BackwardJob:
-    """One call of append_backward on one block: what is wanted, what was made.
+    """One call of append_backward on one block: what is wanted, and what `build` makes of it.
 
     ``reached``: wanted names that got a gradient; ``gaps``: whether a grad op may read a gradient that nobody made: of
     one that is not plain, or whose operator has several outputs.
@@ -194,11 +194,6 @@ class BackwardJob:
     trace: list[Any] | None
     callbacks: Sequence[Callback]
     forward: Block | None = None  # whose operators are differentiated, if not those of ``block``
-    ops: list[Operator] = field(default_factory=list)
-    reached: set[str] = field(default_factory=set)
-    pruned: list[Pruned] = field(default_factory=list)
-    gaps: bool = False
-    targets: list[str] = field(default_factory=list)
 
     def gradient(self, v: Variable) -> Variable | None:
         """The gradient of a variable that was asked for; None where none arrives."""
@@ -211,29 +206,26 @@ class BackwardJob:
         seeds = [(n, op) for n, op in seeds if n not in self.no_grad] or seeds
         self.targets = [n for n, _ in seeds]
         ops, wanted = forward.ops, self.wanted
-        path = find_op_path(forward, ops, self.targets, wanted, self.no_grad, self.pruned)
+        path = find_op_path(forward, ops, self.targets, wanted, self.no_grad)
         differentiated = [*self.targets, *chain.from_iterable(names for _, (names, _) in path)]
         self.reached = wanted.intersection(differentiated)
         self.ops = self.raw_grad_ops(ops, path, seeds)
         self._show("raw")
         self.ops = passes.add_up_repeated_gradients(self.ops, block.idx)
         self._show("added up")
-        self.ops = passes.fill_missing_gradients(
-            self.ops, self.names.sources() if self.gaps else {}
-        )
+        if self.gaps:
+            self.ops = passes.fill_missing_gradients(self.ops, self.names.sources())
         self.ops = without_unread(block, self.ops, self.reached, self.names)
         self._show("zeros filled in")
         passes.check_overwritten(forward, self.ops)
 
     def append(self) -> None:
         """Append the operators, create their variables, call the callbacks."""
-        program = self.block.program
-        program.pruned += self.pruned
         written = self.block.written
         passes.append_to_block(self.block, self.ops, self.names.sources(), self.callbacks)
         gradients = {v: g for v, g in self.names.items() if g in written}
         call = BackwardCall(self.block.idx, self.targets, self.no_grad, gradients)
-        program.backward_calls.append(call)
+        self.block.program.backward_calls.append(call)
         self._show("with variables")
 
     def _show(self, name: str) -> None:

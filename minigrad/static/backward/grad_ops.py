@@ -271,7 +271,7 @@ def expand_grad_op(
         if name in have:
             operators.append(backward_op("assign", grads[name], grads[inner]).at(op))
             ready.append(inner)
-    for k, flow in find_op_path(block, ops, ready, inputs, job.no_grad, []):
+    for k, flow in find_op_path(block, ops, ready, inputs, job.no_grad):
         operators += grad_ops_of(job, ops[k], flow, ready)
         ready += sorted({*flow[0]})
     for piece in operators:

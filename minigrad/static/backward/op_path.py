@@ -5,7 +5,7 @@ asked result does not depend on, a cond nothing to what only its other results a
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 from ...errors import ProgramError
 from ...primitives.arguments import Names
@@ -20,14 +20,9 @@ Path = list[tuple[int, Flow]]  #: operators, last first
 
 
 def find_op_path(
-    block: Block,
-    ops: Ops,
-    targets: Sequence[str],
-    wanted: set[str],
-    no_grad: set[str],
-    pruned: list[Pruned],
+    block: Block, ops: Ops, targets: Iterable[str], wanted: set[str], no_grad: set[str]
 ) -> Path:
-    """The operators that lie between a target and something wanted.
+    """The operators that lie between a target and something wanted; the program notes which do not, and why.
 
     First forward: which names depend on something wanted.  Then in reverse: which of those the
     targets depend on.
@@ -68,7 +63,7 @@ def find_op_path(
             if name in wanted:
                 read.setdefault(name, k)
     if left_out:
-        pruned += _left_out(ops, left_out, targets, flows, no_grad)
+        block.program.pruned += _left_out(ops, left_out, targets, flows, no_grad)
     return path
 
 

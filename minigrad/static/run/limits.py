@@ -74,7 +74,8 @@ def _asked(s: Values, attrs: Attrs, name: str = "shape") -> int:
 
 
 def _tile(s: Values, attrs: Attrs) -> int:
-    return math.prod(s["x"][0].shape) * _asked(s, attrs, "repetitions")
+    shape: Shape = s["x"][0].shape
+    return math.prod(shape) * _asked(s, attrs, "repetitions")
 
 
 def _pad(s: Values, attrs: Attrs) -> int:
@@ -86,7 +87,8 @@ def _pad(s: Values, attrs: Attrs) -> int:
 def _take(s: Values, attrs: Attrs) -> int:
     shape, axis = s["x"][0].shape, attrs.get("axis")
     rest = 1 if axis is None else math.prod(shape) // max(shape[axis], 1)
-    return rest * math.prod(s["indices"][0].shape)
+    size: int = rest * math.prod(s["indices"][0].shape)
+    return size
 
 
 def _padded(s: Values, attrs: Attrs) -> int:
