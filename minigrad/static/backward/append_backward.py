@@ -7,7 +7,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 from ...atomic import gc_paused
@@ -58,8 +57,8 @@ def append_backward(
     with program.transaction(), gc_paused():
         if parameter_list is None:  # what the user set to False asks for a gradient, as data may
             parameters = program.parameters()
-            visible = chain.from_iterable(b.vars.values() for b in block.lookup())
-            asked = parameters + [v for v in visible if v._stop is False]
+            asked = [v for b in block.lookup() for v in b.vars.values() if v._stop is False]
+            asked += parameters
         else:
             names = names_of(program, parameter_list, "parameter_list", root=True)
             asked = parameters = [program.global_block().vars[name] for name in names]
@@ -207,8 +206,7 @@ class BackwardJob:
         self.targets = [n for n, _ in seeds]
         ops, wanted = forward.ops, self.wanted
         path = find_op_path(forward, ops, self.targets, wanted, self.no_grad)
-        differentiated = [*self.targets, *chain.from_iterable(names for _, (names, _) in path)]
-        self.reached = wanted.intersection(differentiated)
+        self.reached = wanted & {*self.targets, *(n for _, flow in path for n in flow[0])}
         self.ops = self.raw_grad_ops(ops, path, seeds)
         self._show("raw")
         self.ops = passes.add_up_repeated_gradients(self.ops, block.idx)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import ProgramError, told
 from ...grad_names import EMPTY, GradNames, part, whole
-from ...primitives.arguments import Attrs, Function, Names, Slots
+from ...primitives.arguments import Attrs, Names, Slots
 from ...primitives.registry import REGISTRY, Primitive
 from ..program.block import Block
 from ..program.control_flow import append_control, captured
@@ -124,19 +124,15 @@ def default_grad_op(
     return Operator(f"{op.type}_grad", inputs, outputs, op.attrs, "backward", op)
 
 
-def _handed_on(kind: str) -> Function:
-    """A maker: the gradient of every term is that of the result, copied by an operator of this type."""
-
-    def maker(op: Operator, wanted: set[str], grads: GradNames) -> list[Operator]:
-        (out,) = op.outputs["out"]
-        terms = [n for n in op.inputs["x"] if n in wanted]
-        return [backward_op(kind, grads[out], grads[n], of=op) for n in terms]
-
-    return maker
+def _handed_on(op: Operator, wanted: set[str], grads: GradNames) -> list[Operator]:
+    """A maker: the gradient of every term is that of the result."""
+    kind = "scale" if op.type == "sum" else "assign"
+    (out,) = op.outputs["out"]
+    terms = [n for n in op.inputs["x"] if n in wanted]
+    return [backward_op(kind, grads[out], grads[n], of=op) for n in terms]
 
 
-REGISTRY["sum"].grad_maker = _handed_on("scale")
-REGISTRY["assign"].grad_maker = _handed_on("assign")
+REGISTRY["sum"].grad_maker = REGISTRY["assign"].grad_maker = _handed_on
 
 
 # -- The grad ops of control flow: a block of grad ops for each block ----------------------

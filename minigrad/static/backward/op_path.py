@@ -62,23 +62,14 @@ def find_op_path(
                 raise _two_values(ops, name, k, closed[name], read[name])
             if name in wanted:
                 read.setdefault(name, k)
-    if left_out:
-        block.program.pruned += _left_out(ops, left_out, targets, flows, no_grad)
-    return path
-
-
-def _left_out(
-    ops: Ops, indices: list[int], targets: Iterable[str], flows: list[Flow], no_grad: set[str]
-) -> list[Pruned]:
-    """The grad ops that are not made, last first, with the reasons."""
-    needed = {*map(id, needed_ops(ops, targets))}
-    reasons = []
-    for k in indices:
+    kept = {*map(id, needed_ops(ops, targets))} if left_out else set[int]()
+    for k in left_out:
         op, inputs = ops[k], flows[k][0]
-        used = id(op) in needed
+        used = id(op) in kept
         if op.role == "forward" and (used or inputs):
-            reasons.append(Pruned(f"{op.type}_grad", _why_not(op, inputs, used, no_grad), op))
-    return reasons
+            reason = _why_not(op, inputs, used, no_grad)
+            block.program.pruned.append(Pruned(f"{op.type}_grad", reason, op))
+    return path
 
 
 Behind = dict[str, set[str]]  #: name → the sources that its value depends on, by way of gradients
@@ -160,7 +151,7 @@ def connections(block: Block, op: Operator, no_grad: Collection[str]) -> Behind:
 
     What the blocks of an operator write and outlives them depends on its inputs, too.
     """
-    inputs = {n for n in differentiable_inputs(block, op) if n not in no_grad}
+    inputs = {*differentiable_inputs(block, op)}.difference(no_grad)
     if not has_blocks(op.type):
         results = flow_slots(op.type)[1]
         outputs = floating(block, (n for s in results for n in op.outputs.get(s, ())))

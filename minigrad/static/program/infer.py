@@ -195,18 +195,6 @@ def _try(op: Operator, p: Primitive, variables: Variables, size: int, mask: bool
     return [np.asarray(a) for a in out]
 
 
-def stand_in(v: Variable, shape: Shape, size: int, mask: bool) -> Any:
-    """An array that costs no memory: ones (zeros for integers, so that it can be an index).
-
-    A constant mask stands for itself.
-    """
-    known = known_mask(v)
-    if known is not None:
-        return known
-    filled = mask if v.dtype.kind == "b" else v.dtype.kind not in "iu"
-    return np.broadcast_to(np.asarray(filled, v.dtype), tuple(size if n < 0 else n for n in shape))
-
-
 def matched(shapes: list[Shape]) -> list[Shape]:
     """Shapes that are broadcast together, with open sizes closed where another operand knows them.
 
@@ -223,12 +211,19 @@ def matched(shapes: list[Shape]) -> list[Shape]:
 
 
 def stand_ins(p: Primitive, variables: Variables, size: int, mask: bool) -> Values:
-    """A stand-in for every variable."""
+    """Arrays without memory: ones (zeros for integers, so that they can be indices); constant masks as they are."""
     shapes = [v.shape for vs in variables.values() for v in vs]
     closed = iter(matched(shapes) if p.broadcasts else shapes)
-    return {
-        slot: [stand_in(v, next(closed), size, mask) for v in vs] for slot, vs in variables.items()
-    }
+    values: Values = {slot: [] for slot in variables}
+    for slot, vs in variables.items():
+        for v in vs:
+            shape = [size if n < 0 else n for n in next(closed)]
+            known = known_mask(v)
+            if known is None:
+                filled = mask if v.dtype.kind == "b" else v.dtype.kind not in "iu"
+                known = np.broadcast_to(np.asarray(filled, v.dtype), shape)
+            values[slot].append(known)
+    return values
 
 
 def known_mask(v: Variable) -> Any:
