@@ -93,8 +93,24 @@ def apply_gradients(optimizer: Any, pairs: Pairs) -> None:
         what = f"the parameter {name!r} stands in two pairs"
         raise wrong(what, f"one pair ({name}, the sum of both gradients)")
     block = _root_block(pairs[0][0].program, "apply_gradients")
+    grads = [g for _, g in pairs]
     with block.program.transaction(), block.program.role_guard("optimize"):
-        _update(block, optimizer, pairs)
+        if optimizer.clip is not None:
+            grads = optimizer.clip(grads)
+        if optimizer.weight_decay:
+            grads = [g + p * optimizer.weight_decay for (p, _), g in zip(pairs, grads, strict=True)]
+        rates, count = _rates(block, optimizer, (p.dtype for p, _ in pairs))
+        for (parameter, _), grad in zip(pairs, grads, strict=True):
+            inputs = {"param": parameter, "grad": grad, "learning_rate": rates[parameter.dtype]}
+            outputs = {"param_out": parameter}
+            memory = optimizer.first_memory(parameter)
+            for slot, value in zip(optimizer.memory, memory, strict=True):
+                state = _state(block.program, f"{parameter.name}@{slot}", value)
+                inputs[slot] = outputs[f"{slot}_out"] = state
+            ordered = {s: inputs[s] for s in REGISTRY[optimizer.type].inputs if s in inputs}
+            block.append_op(optimizer.type, ordered, outputs, optimizer.attrs)
+        if count is not None:
+            block.append_op("increment", {"x": count}, {"out": count}, {"step": 1.0})
 
 
 def _root_block(program: Program, name: str) -> Block:
@@ -103,26 +119,6 @@ def _root_block(program: Program, name: str) -> Block:
         what = f"{name} updates parameters in the root block, not in block {block.idx}"
         raise wrong(what, "call it behind the loop or the branch, not inside")
     return block
-
-
-def _update(block: Block, optimizer: Any, pairs: Pairs) -> None:
-    """Clip and decay the gradients, then one update operator per parameter."""
-    grads = [g for _, g in pairs]
-    if optimizer.clip is not None:
-        grads = optimizer.clip(grads)
-    if optimizer.weight_decay:
-        grads = [g + p * optimizer.weight_decay for (p, _), g in zip(pairs, grads, strict=True)]
-    rates, count = _rates(block, optimizer, (p.dtype for p, _ in pairs))
-    for (parameter, _), grad in zip(pairs, grads, strict=True):
-        inputs = {"param": parameter, "grad": grad, "learning_rate": rates[parameter.dtype]}
-        outputs = {"param_out": parameter}
-        for slot, value in zip(optimizer.memory, optimizer.first_memory(parameter), strict=True):
-            state = _state(block.program, f"{parameter.name}@{slot}", value)
-            inputs[slot] = outputs[f"{slot}_out"] = state
-        ordered = {s: inputs[s] for s in REGISTRY[optimizer.type].inputs if s in inputs}
-        block.append_op(optimizer.type, ordered, outputs, optimizer.attrs)
-    if count is not None:
-        block.append_op("increment", {"x": count}, {"out": count}, {"step": 1.0})
 
 
 def _state(program: Program, name: str, value: Array) -> Variable:

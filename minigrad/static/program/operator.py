@@ -41,32 +41,33 @@ class OpInfo:
 
 ROLES = ("forward", "loss", "backward", "optimize")  #: what an operator is there for
 
-_CARRIED, _CARRIED_GRAD = "x carried next out", "x x_grad out_grad next_grad carried_grad"
-_PARAMS_GRAD = "params params_grad params_local"
-_LOOP = "sub_block next_grad carried_grad params_local"
-_TO_BRANCHES = "sub_block else_block true_seeds false_seeds true_params false_params"
+#: control flow: type | input slots | output slots | attrs | rows
+_CONTROL = """
+while | x params | out scopes | sub_block cond_block carried next cond | x carried next out
 
+cond | pred params | out scopes | sub_block else_block true_out false_out | out true_out false_out
 
-def _control(op_type: str, *texts: str) -> OpInfo:
-    """Control flow: its input slots, output slots and attrs, and its rows."""
-    inputs, outputs, attrs, *rows = (tuple(text.split()) for text in texts)
-    is_grad = op_type.endswith("_grad")
-    return OpInfo(op_type, inputs, outputs, attrs, is_grad=is_grad, rows=tuple(rows))
+recurrent | seq x params | stacked out scopes | sub_block steps carried next step_out
+| x carried next out | seq steps | stacked step_out
 
+while_grad | x params scopes out_grad | x_grad params_grad
+| sub_block next_grad carried_grad params_local
+| x x_grad out_grad next_grad carried_grad | params params_grad params_local
 
-CONTROL = {info.type: info for info in (
-    _control("while", "x params", "out scopes", "sub_block cond_block carried next cond", _CARRIED),
-    _control("cond", "pred params", "out scopes", "sub_block else_block true_out false_out",
-             "out true_out false_out"),
-    _control("recurrent", "seq x params", "stacked out scopes", "sub_block steps carried next step_out",
-             _CARRIED, "seq steps", "stacked step_out"),
-    _control("while_grad", "x params scopes out_grad", "x_grad params_grad", _LOOP, _CARRIED_GRAD, _PARAMS_GRAD),
-    _control("cond_grad", "pred params scopes out_grad", "params_grad", _TO_BRANCHES,
-             "out_grad true_seeds false_seeds", "params params_grad true_params false_params"),
-    _control("recurrent_grad", "seq x params scopes stacked_grad out_grad", "seq_grad x_grad params_grad",
-             f"{_LOOP} step_out_grad steps_grad", _CARRIED_GRAD, _PARAMS_GRAD,
-             "seq seq_grad steps_grad", "stacked_grad step_out_grad"),
-)}  # fmt: skip
+cond_grad | pred params scopes out_grad | params_grad
+| sub_block else_block true_seeds false_seeds true_params false_params
+| out_grad true_seeds false_seeds | params params_grad true_params false_params
+
+recurrent_grad | seq x params scopes stacked_grad out_grad | seq_grad x_grad params_grad
+| sub_block next_grad carried_grad params_local step_out_grad steps_grad
+| x x_grad out_grad next_grad carried_grad | params params_grad params_local
+| seq seq_grad steps_grad | stacked_grad step_out_grad
+"""
+CONTROL: dict[str, OpInfo] = {}
+for _entry in _CONTROL.split("\n\n"):
+    (_type,), _inputs, _outputs, _attrs, *_rows = (tuple(t.split()) for t in _entry.split("|"))
+    CONTROL[_type] = OpInfo(_type, _inputs, _outputs, _attrs, rows=tuple(_rows))
+    CONTROL[_type].is_grad = _type.endswith("_grad")
 
 
 @lru_cache(maxsize=4096)
@@ -75,7 +76,9 @@ def _derived(op_type: str, p: Primitive, is_grad: bool, rules: int) -> OpInfo | 
     check_name(f"{op_type}_{10**6}")  # as results are named
     likes = tuple(f"{a}_like" for a in p.attrs)
     attrs = tuple(p.attrs)
-    long = (*(p.outputs if p.list_output else ()), *([p.list_input] if p.list_input else ()))
+    long = p.outputs if p.list_output else ()
+    if p.list_input:
+        long += (p.list_input,)
     lists = frozenset({*long, *(f"{n}_grad" for n in long), "shapes_like"})
     if is_grad:
         reads = (*p.inputs, *p.outputs, *(f"{o}_grad" for o in p.outputs), *likes)

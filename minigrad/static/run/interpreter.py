@@ -15,10 +15,8 @@ import numpy as np
 
 from ...errors import MinigradError, ProgramError, describe, told, wrong
 from ...grad_names import EMPTY, GRAD
-from ...ops.shape import Array
 from ...primitives.arguments import ByName, Function, Listed
 from ...primitives.dispatch import check_finite
-from ..program.block import Block
 from ..program.operator import BRANCHES, Operator, op_info, rows, unwritten
 from ..program.program import Program
 from .kernels import refused, run_op
@@ -251,9 +249,12 @@ def run_loop(run: Run, op: Operator, scope: Scope) -> None:
         run.block(step, t)
         values = _values(step, op.attrs["next"])
         scopes.append(step)
-    body = run.program.blocks[op.attrs["sub_block"]]
-    stacked = [_stacked(body, scopes, local) for local in op.attrs.get("step_out", ())]
-    _set(scope, op.outputs.get("stacked", ()), stacked)
+    for local, name in rows(op, "step_out", "stacked"):
+        if scopes:
+            scope.values[name] = np.stack([s.values[local] for s in scopes])
+        else:
+            var = run.program.blocks[op.attrs["sub_block"]].vars[local]
+            scope.values[name] = np.zeros([0, *(max(n, 0) for n in var.shape)], var.dtype)
     _set(scope, [*op.outputs["out"], *op.outputs["scopes"]], [*values, scopes])
 
 
@@ -267,13 +268,6 @@ def _goes_on(run: Run, op: Operator, step: Scope, t: int) -> bool:
         what = f"{endless(run.step_limit)} (step_limit)"
         raise ProgramError(told(what, advice, op.source_line))
     return holds
-
-
-def _stacked(body: Block, scopes: list[Scope], name: str) -> Array:
-    if scopes:
-        return np.stack([s.values[name] for s in scopes])
-    var = body.vars[name]
-    return np.zeros((0, *(max(n, 0) for n in var.shape)), var.dtype)
 
 
 def run_loop_grad(run: Run, op: Operator, scope: Scope) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from ...errors import ProgramFormatError, describe, refusal
 from ...ops.shape import Array
-from ...primitives.arguments import ByName
+from ...primitives.arguments import Attrs, ByName
 from ..program.block import Block
 from ..program.operator import ROLES, Operator
 from ..program.program import BackwardCall, Program, Pruned
@@ -34,6 +34,20 @@ FORMAT, VERSION = "minigrad program", 1
 def to_json(program: Program) -> str:
     """The JSON of a program.  Errors: `ProgramFormatError` if an attr cannot be stored."""
     place = {id(op): [b.idx, k] for b in program.blocks for k, op in enumerate(b.ops)}
+    blocks = []
+    for block in program.blocks:
+        variables = [
+            [v.name, v.kind, v.dtype.name, list(v.shape), v._stop, v._derived_stop]
+            for v in block.vars.values()
+        ]
+        operators = [{
+            "type": op.type, "role": op.role, "inputs": op.inputs, "outputs": op.outputs,
+            "attrs": _plain_attrs(op), "of": place.get(id(op.forward_op)),
+        } for op in block.ops]  # fmt: skip
+        blocks.append({
+            "parent": block.parent, "forward": block.forward_block,
+            "variables": variables, "operators": operators,
+        })  # fmt: skip
     data = {
         "format": FORMAT, "version": VERSION, "history": program.history,
         "inputs": program.inputs, "outputs": program.outputs,
@@ -43,24 +57,13 @@ def to_json(program: Program) -> str:
             [c.block, c.targets, sorted(c.no_grad), list(c.gradients.items())]
             for c in program.backward_calls
         ],
-        "blocks": [_block_data(b, place) for b in program.blocks],
+        "blocks": blocks,
         "initial": {n: _bytes_of(v) for n, v in program.initial.items()},
     }  # fmt: skip
     return json.dumps(data, allow_nan=False) + "\n"
 
 
-def _block_data(block: Block, place: dict[int, list[int]]) -> ByName:
-    return {
-        "parent": block.parent, "forward": block.forward_block,
-        "variables": [
-            [v.name, v.kind, v.dtype.name, list(v.shape), v._stop, v._derived_stop]
-            for v in block.vars.values()
-        ],
-        "operators": [_operator_data(op, place) for op in block.ops],
-    }  # fmt: skip
-
-
-def _operator_data(op: Operator, place: dict[int, list[int]]) -> ByName:
+def _plain_attrs(op: Operator) -> Attrs:
     try:
         attrs = {k: to_plain(v) for k, v in op.attrs.items()}
         for plain in attrs.values():
@@ -68,10 +71,7 @@ def _operator_data(op: Operator, place: dict[int, list[int]]) -> ByName:
     except (TypeError, ValueError) as error:
         advice = "numbers, texts, arrays, dtypes, slices, or tuples of these"
         raise refusal(f"{op.type}: {error}", advice, ProgramFormatError) from None
-    return {
-        "type": op.type, "role": op.role, "inputs": op.inputs, "outputs": op.outputs, "attrs": attrs,
-        "of": place.get(id(op.forward_op)),
-    }  # fmt: skip
+    return attrs
 
 
 def _bytes_of(value: Array) -> str:
@@ -175,6 +175,7 @@ def _program(data: ByName, limit: int) -> Program:
     """Blocks with their variables and operators, then what speaks of operators."""
     program = Program()
     program.blocks.clear()
+    links = list[Any]()
     program.history = data["history"]
     for k, part in enumerate(data["blocks"]):
         block = Block(program, k, part["parent"], part["forward"])
@@ -185,10 +186,10 @@ def _program(data: ByName, limit: int) -> Program:
             attrs = {name: from_plain(value) for name, value in item["attrs"].items()}
             op = Operator(item["type"], item["inputs"], item["outputs"], attrs, item["role"])
             block.ops.append(op)
+            links.append((op, item["of"]))
             block.written.update(op.output_names)
-    for block, part in zip(program.blocks, data["blocks"], strict=True):
-        for op, item in zip(block.ops, part["operators"], strict=True):
-            op.forward_op = item["of"] and _operator_at(program, *item["of"])
+    for op, of in links:
+        op.forward_op = of and _operator_at(program, *of)
     known = {v.name for v in program.all_variables()}
     for name, limits in data["error_clips"].items():
         pair = from_plain(limits)

@@ -169,7 +169,9 @@ def parse(text: str, limit: int = LIMIT) -> Program:
     program.blocks.clear()
     role = "forward"
     calls: list[tuple[Block, int, list[str]]] = []
-    check_memory(_memory(text), limit)
+    # what lines, and lists and numbers in them, take when they are read
+    marks = sum(map(text.count, ",[("))
+    check_memory(4 * len(text) + 2000 * text.count("\n") + 500 * marks, limit)
     for number, line in enumerate(map(str.strip, text.splitlines()), 1):
         try:
             if line.startswith("--"):
@@ -207,12 +209,6 @@ def parse(text: str, limit: int = LIMIT) -> Program:
         return mark_given(verify(program))
     except Exception as error:
         raise ProgramFormatError(str(error)) from error
-
-
-def _memory(text: str) -> int:
-    """The bytes that a text may take when it is read: by its lines, and by its lists and numbers."""
-    marks = sum(map(text.count, ",[("))
-    return 4 * len(text) + 2000 * text.count("\n") + 500 * marks
 
 
 def _known(word: str, words: Names, what: str) -> str:
