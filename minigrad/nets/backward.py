@@ -227,13 +227,10 @@ class RnnOp(Operator):
     ) -> None:
         self._begin("rnn")
         self.stepnet = stepnet if isinstance(stepnet, NetOp) else NetOp([stepnet], "step")
-        self.sequences = dict(sequences)
-        self.stacked = dict(outputs)
-        self.last = dict(last or {})
+        self.sequences, self.stacked, self.last = dict(sequences), dict(outputs), dict(last or {})
         self.starts = {pre: start for pre, (_, start) in memories.items()}
         self.memories = tuple((pre, now) for pre, (now, _) in memories.items())
-        reads = self.stepnet.input_names
-        nows = [now for _, now in self.memories]
+        reads, nows = self.stepnet.input_names, [now for _, now in self.memories]
         for verb, wanted, known in (
             ("reads", [*self.sequences, *self.starts], reads),
             ("writes", [*nows, *self.stacked], self.stepnet.output_names),
@@ -253,10 +250,11 @@ class RnnOp(Operator):
                 f"{name!r} is both an element of a sequence and a memory of an RnnOp",
                 "a name of its own for each in the step net",
             )
+        inside = self.sequences | self.starts
         self.inputs = {
-            "x": list(self.sequences.values()),
-            "start": list(self.starts.values()),
-            "shared": [n for n in reads if n not in {*self.sequences, *self.starts}],
+            "x": [*self.sequences.values()],
+            "start": [*self.starts.values()],
+            "shared": [n for n in reads if n not in inside],
         }
         out, ends = [*self.stacked.values()], [*self.last.values()]
         self.outputs = {"out": out, "last": ends, "scopes": [(out + ends + ["rnn"])[0] + SCOPES]}
@@ -275,7 +273,7 @@ class RnnOp(Operator):
         steps = []
         for elements in zip(*sequences, strict=True):
             own = dict(zip(self.sequences, elements, strict=True))
-            step = Scope({**own, **state}, parent=scope)
+            step = Scope(own | state, parent=scope)
             self.stepnet.run(step)
             state = {pre: step[now] for pre, now in self.memories}
             steps.append(step)
@@ -322,14 +320,15 @@ class RnnGradOp(Operator):
         from_outside = dict(zip(rnn.stacked, values["out_grad"], strict=True))
         ends = dict(zip(rnn.last, values["last_grad"], strict=True))
         inside = [*rnn.sequences, *rnn.starts, *rnn.inputs["shared"]]
-        zeros = map(_zeros, values["x"] + values["start"] + values["shared"])
-        gradients = dict(zip(inside, zeros, strict=True))
+        given = values["x"] + values["start"] + values["shared"]
+        gradients = dict(zip(inside, map(_zeros, given), strict=True))
         for pre, now in rnn.memories:
             gradients[pre] = ends.pop(now, gradients[pre])  # each end once
-        for t, step in reversed([*enumerate(steps)]):
+        for t, step in [*enumerate(steps)][::-1]:
             for name, seed in self.seeds.items():
                 parts = [gradients[pre] for pre, now in rnn.memories if now == name]
-                parts += [from_outside[name][t]] if name in from_outside else []
+                if name in from_outside:
+                    parts.append(from_outside[name][t])
                 write(step, seed, sum(parts[1:], start=parts[0]))
             self.stepnet.run(step)
             for name, so_far in gradients.items():
@@ -453,9 +452,9 @@ def mirror(op: Operator, no_grad: set[str], known: set[str]) -> list[Operator]:
     The NOP stands where nothing is wanted or nothing arrives.  Before a grad op stands what makes
     zeros, ``v@ZERO``, for each gradient that it reads and nobody makes.
     """
+    net = NetOp([], op.type + "_grad" if isinstance(op, NetOp) else "nop")
+    net.forward_op = op
     if isinstance(op, NetOp):
-        net = NetOp([], op.type + "_grad")
-        net.forward_op = op
         for each in reversed(op.ops):
             net.ops += mirror(each, no_grad, known)
         if not list(operators(net)):  # a net of NOPs is a NOP
@@ -463,16 +462,13 @@ def mirror(op: Operator, no_grad: set[str], known: set[str]) -> list[Operator]:
         return [net]
     slots: Any = op.inputs if isinstance(op, RnnOp) else op_info(op.type).forward.rules
     wanted = {n for slot, listed in op.inputs.items() if slot in slots for n in listed}
-    reached = any(n + GRAD in known for n in op.output_names)
-    if wanted <= no_grad or not reached:
-        nop = NetOp([], "nop")
-        nop.forward_op = op
-        return [nop]
+    if wanted <= no_grad or known.isdisjoint(grads(op.output_names)):
+        return [net]
     grad_op = rnn_grad_op(op, no_grad) if isinstance(op, RnnOp) else build_grad_op(op)
     made: list[Operator] = []
-    for listed in (grad_op.inputs[slot] for slot in grad_op.inputs if slot.endswith("_grad")):
+    for slot, listed in grad_op.inputs.items():
         for k, name in enumerate(listed):
-            if name not in known:
+            if slot.endswith("_grad") and name not in known:
                 v = name.removesuffix(GRAD)
                 listed[k] = v + ZERO
                 made.append(Operator("fill_zeros_like", {"x": v}, {"out": v + ZERO}))
@@ -518,9 +514,9 @@ def refuse_second_values(op: Operator) -> None:
 
 def all_names(op: Operator) -> set[str]:
     """Every name an operator and the nets inside it use."""
-    known: set[str] = set()
+    known = set[str]()
     for at in operators(NetOp([op])):
-        known |= {*at.input_names, *at.output_names}
+        known.update(at.input_names, at.output_names)
         if isinstance(at, RnnOp):
             known |= all_names(at.stepnet)
     return known
