@@ -157,8 +157,8 @@ class NetOp(Operator):
         written = {n for op in operators(self) for n in op.output_names}
         for n in self.leaving or ():
             if n not in written:
-                hint = did_you_mean(n, written)
-                raise wrong(f"no operator of the net {name!r} writes its output {n!r}{hint}")
+                what = f"no operator of the net {name!r} writes its output {n!r}"
+                raise wrong(what + did_you_mean(n, written))
 
     @property
     def inputs(self) -> Slots:  # type: ignore[override]
@@ -238,8 +238,8 @@ class RnnOp(Operator):
         ):
             for name in wanted:
                 if name not in known:
-                    hint = did_you_mean(name, known)
-                    raise wrong(f"the step net {self.stepnet.type!r} never {verb} {name!r}{hint}")
+                    what = f"the step net {self.stepnet.type!r} never {verb} {name!r}"
+                    raise wrong(what + did_you_mean(name, known))
         if not self.sequences:
             raise wrong(
                 "an RnnOp needs a sequence: its length is the number of steps",

@@ -157,7 +157,7 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
     after = over_all_steps(op, behind)
     reaching = read | {c for c in carried if not after[c].isdisjoint(wanted)}
     asked = {c for c, _, _, out in handed_on if out in have}
-    step_seeds: dict[str, str] = {}
+    step_seeds = {}
     for name, result in rows(op, "step_out", "stacked"):
         sources = behind.get(name, set())
         if result in have and not reaching.isdisjoint(sources):
@@ -173,7 +173,7 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
     writes = {"x_grad": x_grad, "params_grad": _those(g, params, inputs)}
     attrs = {
         "sub_block": grad_block.idx,
-        "next_grad": [given.get(out, EMPTY) for out in outs],
+        "next_grad": _those(given, outs, given),
         "carried_grad": _those(local, carried, flows),
         "params_local": _those(local, params, inputs),
     }
@@ -181,12 +181,12 @@ def _loop_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
         seqs, stacked = op.inputs["seq"], op.outputs["stacked"]
         reads = {"seq": [*seqs], "stacked_grad": _those(g, stacked, given), **reads}
         writes = {"seq_grad": _those(g, seqs, inputs), **writes}
-        attrs["step_out_grad"] = [given.get(result, EMPTY) for result in stacked]
+        attrs["step_out_grad"] = _those(given, stacked, given)
         attrs["steps_grad"] = _those(local, op.attrs["steps"], read)
     return Operator(f"{op.type}_grad", reads, writes, attrs, "backward", op)
 
 
-def _those(grads: GradNames, names: list[str], wanted: Container[str]) -> list[str]:
+def _those(grads: dict[str, str], names: list[str], wanted: Container[str]) -> list[str]:
     """The gradients of the names that are wanted; `EMPTY` in the places of the others."""
     return [grads[name] if name in wanted else EMPTY for name in names]
 
@@ -199,7 +199,7 @@ def _cond_grad(job: BackwardJob, op: Operator, inputs: set[str], have: Container
         seeds = {out: name for out, name in rows(op, "out", f"{prefix}_out") if out in have}
         grad_block, given, local = _grad_block(job, block, seeds, set(params) & inputs)
         attrs[block_attr] = grad_block.idx
-        attrs[f"{prefix}_seeds"] = [given.get(out, EMPTY) for out in outs]
+        attrs[f"{prefix}_seeds"] = _those(given, outs, given)
         attrs[f"{prefix}_params"] = _those(local, params, inputs)
     reads = {"pred": [*op.inputs["pred"]], "params": [*params], "scopes": [*op.outputs["scopes"]]}
     reads["out_grad"] = _those(job.names, outs, have)

@@ -82,8 +82,8 @@ class Block:
         """The variable of this name here or in a parent.  Errors: `ProgramError` with the nearest name."""
         var = self.find_var(name)
         if var is None:
-            hint = did_you_mean(name, self.visible_names())
-            raise wrong(f"block {self.idx} has no variable {name!r}{hint}")
+            known = self.visible_names()
+            raise wrong(f"block {self.idx} has no variable {name!r}{did_you_mean(name, known)}")
         return var
 
     def has_var(self, name: str) -> bool:
@@ -185,8 +185,7 @@ class Block:
                 op.code, op.lasti = frame.f_code, frame.f_lasti
         infer_outputs(self, op)
         self.ops.append(op)
-        for names in op.outputs.values():
-            self.written.update(names)
+        self.written.update(*op.outputs.values())
         self.program.changed()
         return op
 

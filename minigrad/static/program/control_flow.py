@@ -25,7 +25,7 @@ from ...ops.shape import Shape, fits
 from ...primitives.arguments import Attrs, Function, Listed, Slots, as_list
 from ...primitives.registry import REGISTRY
 from .block import Block, is_cut_off
-from .infer import Type, common
+from .infer import Type, Variables, common
 from .operator import Operator, outputs_of
 from .program import default_program
 from .variable import Variable
@@ -361,11 +361,11 @@ def captured(blocks: list[Block], also: Sequence[str] = ()) -> list[str]:
 
 def append_control(
     outer: Block, op_type: str, inputs: Slots, attrs: Attrs, **types: list[Type]
-) -> dict[str, list[Variable]]:
+) -> Variables:
     """Append the operator; ``types`` are those of its outputs by slot."""
     unique = outer.program.unique_name
     stop = is_cut_off(outer, inputs)
-    results = dict[str, list[Variable]]()
+    results: Variables = {}
     for slot, listed in types.items():
         results[slot] = [
             outer.create_var(unique(op_type), *t, derived_stop=stop or t[1].kind != "f")

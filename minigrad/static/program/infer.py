@@ -32,9 +32,6 @@ Type = tuple[Shape, DType]  #: shape and dtype
 Variables = dict[str, list[Variable]]  #: slot → what is given there
 
 
-_TRIALS = ((3, True), (8, False))  # a size for -1, and what masks hold
-
-
 _FOUND: dict[Any, list[Type]] = {}  # layers repeat, so most answers are known
 
 
@@ -141,21 +138,22 @@ def _hashable(attrs: Attrs) -> Any:
 
 def _computed_types(op: Operator, p: Primitive, variables: Variables) -> list[Type]:
     check_room(op, p, variables)
-    given = {slot: [(v.shape, v.dtype) for v in vs] for slot, vs in variables.items()}
     if p.infer is not None and op.type == p.type:
+        given = {slot: [(v.shape, v.dtype) for v in vs] for slot, vs in variables.items()}
         try:
             return [(tuple(s), np.dtype(d)) for s, d in p.infer(given, op.attrs)]
         except MinigradError:
             raise
         except Exception as error:
             raise refused(op, variables, error) from error
-    known = [t for listed in given.values() for t in listed]
-    same = all(-1 not in shape and dtype.kind != "b" for shape, dtype in known)
-    trials = [_try(op, p, variables, *t) for t in (_TRIALS[:1] if same else _TRIALS)]
-    if len(trials[0]) != len(trials[-1]):
+    types = [(v.shape, v.dtype.kind) for vs in variables.values() for v in vs]
+    same = all(-1 not in shape and kind != "b" for shape, kind in types)
+    first = _try(op, p, variables, 3, True)  # a size for -1, and what masks hold
+    other = first if same else _try(op, p, variables, 8, False)
+    if len(first) != len(other):
         reason = ValueError("how many values it gives depends on a size -1: declare that size")
         raise refused(op, variables, reason)
-    return [(common(a.shape, b.shape), a.dtype) for a, b in zip(trials[0], trials[-1], strict=True)]
+    return [(common(a.shape, b.shape), a.dtype) for a, b in zip(first, other, strict=True)]
 
 
 def common(a: Shape, b: Shape) -> Shape:

@@ -158,24 +158,25 @@ def drop_unused(program: Program, keep: set[str]) -> None:
             held.update(index for op in block.ops for index in op.sub_blocks.values())
     new_index = {old: k for k, old in enumerate(sorted(held))}
     program.blocks = [program.blocks[k] for k in new_index]
+    used = set(keep)
     for block in program.blocks:
         block.idx = new_index[block.idx]
         block.parent = new_index.get(block.parent, -1)
         block.forward_block = new_index.get(block.forward_block, -1)
         for op in block.ops:
+            used.update(op.input_names, op.output_names, op.block_names)
             for attr, index in op.sub_blocks.items():
                 op.attrs[attr] = new_index[index]
-    ops = [op for block in program.blocks for op in block.ops]
-    used = {n for op in ops for n in (*op.input_names, *op.output_names, *op.block_names)} | keep
     for block in program.blocks:
-        block.vars = {
-            n: v for n, v in block.vars.items() if n in used or v.kind in ("data", "param")
-        }
-        block.written &= set(block.vars)
-    program.initial = {n: v for n, v in program.initial.items() if n in program.blocks[0].vars}
+        for name, v in [*block.vars.items()]:
+            if name not in used and v.kind not in ("data", "param"):
+                del block.vars[name]
+        block.written &= block.vars.keys()
+    root = program.blocks[0].vars
+    program.initial = {n: v for n, v in program.initial.items() if n in root}
+    program.outputs = [n for n in program.outputs if n in root]
     known = {v.name for v in program.all_variables()}
     program.error_clips = {n: c for n, c in program.error_clips.items() if n in known}
-    program.outputs = [n for n in program.outputs if n in program.global_block().vars]
     program.backward_calls = [
         c
         for c in program.backward_calls

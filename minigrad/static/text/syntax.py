@@ -74,9 +74,11 @@ def _block_lines(block: Block) -> list[str]:
         f"  {_declaration(block, v)}" for v in block.vars.values() if not _follows(block, v, makers)
     ]
     role = "forward"
-    calls = [c for c in block.program.backward_calls if c.block == block.idx]
     marked = block.program._marked()  # which say so themselves
-    cuts = {c.begin(block): ", ".join(sorted(c.no_grad - marked)) for c in calls}
+    cuts = {}
+    for call in block.program.backward_calls:
+        if call.block == block.idx:
+            cuts[call.begin(block)] = ", ".join(sorted(call.no_grad - marked))
     for k, op in enumerate(block.ops):
         if op.role != role or (op.role == "loss" and k in cuts):
             role = op.role
