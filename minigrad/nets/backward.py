@@ -31,7 +31,6 @@ from ..static.program.operator import check_operator, check_slots, op_info, seve
 from ..static.run.interpreter import outer_reads
 from ..static.run.kernels import refused, run_op
 
-__all__ = ["Backward", "NetOp", "Operator", "RnnGradOp", "RnnOp", "Scope", "build_grad_op", "fc"]
 Given = Mapping[str, str | Sequence[str]]
 
 
@@ -106,7 +105,7 @@ class Operator(static_operator.Operator):
         """
         slots = self._values(scope)
         try:
-            for name, value in run_op(self, op_info(self.type), slots):
+            for name, value in run_op(self, slots):
                 write(scope, name, value)
         except (ValueError, TypeError, IndexError, ArithmeticError) as error:
             raise refused(self, slots, error, line=self.source_line) from error

@@ -222,8 +222,9 @@ class BackwardJob:
         written = self.block.written
         passes.append_to_block(self.block, self.ops, self.names.sources(), self.callbacks)
         gradients = {v: g for v, g in self.names.items() if g in written}
-        call = BackwardCall(self.block.idx, self.targets, self.no_grad, gradients)
-        self.block.program.backward_calls.append(call)
+        self.block.program.backward_calls.append(
+            BackwardCall(self.block.idx, self.targets, self.no_grad, gradients)
+        )
         self._show("with variables")
 
     def _show(self, name: str) -> None:

@@ -245,7 +245,7 @@ def written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[str, s
     """The primitives a grad op is made of, as operators in no block, and output name → their name for it."""
     program, start = block.program, len(block.ops)
     with program.block_guard(block), program.role_guard("backward"):
-        results = run_op(op, op_info(op.type), variables_of(block, op))
+        results = run_op(op, variables_of(block, op))
     operators = [piece.at(op) for piece in block.ops[start:]]
     del block.ops[start:]
     alias = {}
@@ -306,8 +306,7 @@ def cond_written_out(block: Block, op: Operator) -> tuple[list[Operator], dict[s
     like = {name: block.var(param) for name, param in rows(op, "params_grad", "params")}
     inputs = {"pred": list(op.inputs["pred"]), "params": captured(branches)}
     with block.program.role_guard("backward"):
-        types = [(v.shape, v.dtype) for v in like.values()]
-        results = append_control(block, "cond", inputs, attrs, out=types)["out"]
+        results = append_control(block, "cond", inputs, attrs, out=like.values())["out"]
     alias = {name: result.name for name, result in zip(like, results, strict=True)}
     return [block.ops.pop().at(op)], alias
 

@@ -207,10 +207,9 @@ def _states(body: Block, behind: Behind) -> list[str]:
 
 
 def _loop(block: Block, op: Operator, no_grad: Collection[str]) -> Behind:
-    outside = {p: p for p in op.inputs["params"]}
-    outside.update((*rows(op, "carried", "x"), *rows(op, "steps", "seq")))
+    outside = dict(rows(op, "carried", "x") + rows(op, "steps", "seq"))
     body = block.program.blocks[op.attrs["sub_block"]]
-    behind = dependence(body, outside, no_grad)
+    behind = dependence(body, [*outside, *op.inputs["params"]], no_grad)
     states = _states(body, behind)
     after = over_all_steps(op, behind, states)
     sources = {out: after[c] for out, c in rows(op, "out", "carried")}

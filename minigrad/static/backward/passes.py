@@ -11,7 +11,6 @@ import numpy as np
 
 from ...errors import ProgramError
 from ...grad_names import EMPTY, GRAD, before_cast, part, whole
-from ...ops.shape import DType
 from ...primitives.arguments import ByName
 from ..program.block import Block
 from ..program.operator import CONTROL, Operator, Ops, backward_op, outputs_of
@@ -232,7 +231,11 @@ def with_casts(
     [w@GRAD@CAST = mul_grad(y=v, out_grad=mul_0@GRAD), w@GRAD = cast(w@GRAD@CAST, dtype='float32')]
     """
     for op in ops:
-        casts, wide = [], _read(block, op)
+        casts, wide = [], None  # it computes in the widest dtype that it reads
+        if op.type not in ("cast", "cast_grad", *CONTROL):
+            dtypes = [block.var(n).dtype for n in op.input_names if n != EMPTY]
+            dtypes = [dtype for dtype in dtypes if dtype.kind == "f"]
+            wide = np.result_type(*dtypes) if dtypes else None
         for names in op.outputs.values():
             for j, name in enumerate(names):
                 like = block.find_var(grad_of.get(whole(name), ""))
@@ -243,12 +246,3 @@ def with_casts(
                     casts.append(cast.at(op))
         yield op
         yield from casts
-
-
-def _read(block: Block, op: Operator) -> DType | None:
-    """The widest floating-point dtype that an operator reads, in which it computes; None where that does not matter."""
-    if op.type in ("cast", "cast_grad") or op.type in CONTROL:
-        return None
-    dtypes = [block.var(n).dtype for n in op.input_names if n != EMPTY]
-    dtypes = [dtype for dtype in dtypes if dtype.kind == "f"]
-    return np.result_type(*dtypes) if dtypes else None

@@ -71,8 +71,7 @@ def while_loop(cond: Function, body: Function, loop_vars: Sequence[Any]) -> list
         "carried": _names(carried), "next": _names(next_), "cond": pred.name,
     }  # fmt: skip
     inputs = {"x": _names(starts), "params": captured([block, cond_block], [pred.name])}
-    types = [(v.shape, v.dtype) for v in starts]
-    return append_control(outer, "while", inputs, attrs, out=types)["out"]
+    return append_control(outer, "while", inputs, attrs, out=starts)["out"]
 
 
 def _one_bool(block: Block, value: Any, what: str) -> Variable:
@@ -112,7 +111,7 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
         "sub_block": true.idx, "else_block": false.idx, "true_out": _names(yes), "false_out": _names(no),
     }  # fmt: skip
     inputs = {"pred": [pred.name], "params": captured([true, false])}
-    types = [(common(a.shape, b.shape), a.dtype) for a, b in zip(yes, no, strict=True)]
+    types = [Type(common(a.shape, b.shape), a.dtype) for a, b in zip(yes, no, strict=True)]
     outs = append_control(outer, "cond", inputs, attrs, out=types)["out"]
     return outs[0] if kind is None else kind(outs)
 
@@ -246,9 +245,8 @@ def static_rnn(
         "carried": _names(carried), "next": _names(next_), "step_out": _names(outs),
     }  # fmt: skip
     names = {"seq": _names(seqs), "x": _names(starts), "params": captured([block])}
-    stacked = [((seqs[0].shape[0], *v.shape), v.dtype) for v in outs]
-    final = [(v.shape, v.dtype) for v in starts]
-    results = append_control(outer, "recurrent", names, attrs, stacked=stacked, out=final)
+    stacked = [Type((seqs[0].shape[0], *v.shape), v.dtype) for v in outs]
+    results = append_control(outer, "recurrent", names, attrs, stacked=stacked, out=starts)
     return results["stacked"], results["out"]
 
 
@@ -360,15 +358,17 @@ def captured(blocks: list[Block], also: Sequence[str] = ()) -> list[str]:
 
 
 def append_control(
-    outer: Block, op_type: str, inputs: Slots, attrs: Attrs, **types: list[Type]
+    outer: Block, op_type: str, inputs: Slots, attrs: Attrs, **types: Iterable[Type | Variable]
 ) -> Variables:
-    """Append the operator; ``types`` are those of its outputs by slot."""
+    """Append the operator; ``types``: what its outputs have the shape and dtype of, by slot."""
     unique = outer.program.unique_name
     stop = is_cut_off(outer, inputs)
     results: Variables = {}
     for slot, listed in types.items():
         results[slot] = [
-            outer.create_var(unique(op_type), *t, derived_stop=stop or t[1].kind != "f")
+            outer.create_var(
+                unique(op_type), t.shape, t.dtype, derived_stop=stop or t.dtype.kind != "f"
+            )
             for t in listed
         ]
     scopes = outer.create_var(unique(op_type + SCOPES), (), np.int64, derived_stop=True)

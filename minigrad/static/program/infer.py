@@ -9,7 +9,7 @@ result has n: whether the open size is n or 1 shows when the program runs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,13 @@ if TYPE_CHECKING:
     from .operator import Operator
 
 
-Type = tuple[Shape, DType]  #: shape and dtype
+class Type(NamedTuple):
+    """What is known of a value before it is there."""
+
+    shape: Shape
+    dtype: DType
+
+
 Variables = dict[str, list[Variable]]  #: slot → what is given there
 
 
@@ -137,11 +143,11 @@ def _hashable(attrs: Attrs) -> Any:
 
 
 def _computed_types(op: Operator, p: Primitive, variables: Variables) -> list[Type]:
-    check_room(op, p, variables)
+    check_room(op, variables)
     if p.infer is not None and op.type == p.type:
         given = {slot: [(v.shape, v.dtype) for v in vs] for slot, vs in variables.items()}
         try:
-            return [(tuple(s), np.dtype(d)) for s, d in p.infer(given, op.attrs)]
+            return [Type(tuple(s), np.dtype(d)) for s, d in p.infer(given, op.attrs)]
         except MinigradError:
             raise
         except Exception as error:
@@ -153,7 +159,7 @@ def _computed_types(op: Operator, p: Primitive, variables: Variables) -> list[Ty
     if len(first) != len(other):
         reason = ValueError("how many values it gives depends on a size -1: declare that size")
         raise refused(op, variables, reason)
-    return [(common(a.shape, b.shape), a.dtype) for a, b in zip(first, other, strict=True)]
+    return [Type(common(a.shape, b.shape), a.dtype) for a, b in zip(first, other, strict=True)]
 
 
 def common(a: Shape, b: Shape) -> Shape:

@@ -17,7 +17,7 @@ from ...errors import MinigradError, ProgramError, describe, told, wrong
 from ...grad_names import EMPTY, GRAD
 from ...primitives.arguments import ByName, Function, Listed
 from ...primitives.dispatch import check_finite
-from ..program.operator import BRANCHES, Operator, op_info, rows, unwritten
+from ..program.operator import BRANCHES, Operator, rows, unwritten
 from ..program.program import Program
 from .kernels import refused, run_op
 from .limits import HELD, check_room, endless
@@ -171,13 +171,12 @@ class Run:
 
     def simple(self, op: Operator, scope: Scope) -> None:
         """Run a primitive or its grad op."""
-        info = op_info(op.type)
         slots = {
             s: [value_of(scope, n) for n in names if n != EMPTY] for s, names in op.inputs.items()
         }
         arrays = {s: [*map(np.asarray, values)] for s, values in slots.items()}
-        check_room(op, info.forward, arrays, self.room)
-        for name, value in run_op(op, info, slots):
+        check_room(op, arrays, self.room)
+        for name, value in run_op(op, slots):
             if name != EMPTY:
                 self.write(scope, name, value)
 

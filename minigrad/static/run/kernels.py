@@ -1,7 +1,7 @@
 """Kernels and gradient rules called by slots: values go in by the slots of an operator, and come out in their order."""
 
 from collections.abc import Callable, Container, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +10,8 @@ from ...grad_names import EMPTY
 from ...ops.shape import sum_to, unbroadcast
 from ...primitives.arguments import Args, Attrs, ByName, Listed, Values
 from ...primitives.registry import Primitive
+from ..program.operator import Operator, op_info
 from ..program.variable import ShapeOf, Variable
-
-if TYPE_CHECKING:
-    from ..program.operator import Operator, OpInfo
 
 
 def run_kernel(p: Primitive, slots: Values, attrs: Attrs) -> Listed:
@@ -63,7 +61,7 @@ def results(p: Primitive, out: Any) -> Listed:
     return list(out) if p.several else [out]
 
 
-def targets(p: Primitive, op: "Operator") -> list[str]:
+def targets(p: Primitive, op: Operator) -> list[str]:
     """The names these values get; `EMPTY` for those nobody wants."""
     return [n for s in p.outputs for n in op.outputs.get(s, [EMPTY])]
 
@@ -91,8 +89,9 @@ def run_grad_op(p: Primitive, slots: Values, attrs: Attrs, asked: Container[str]
     return out
 
 
-def run_op(op: "Operator", info: "OpInfo", slots: Values) -> Iterable[tuple[str, Any]]:
+def run_op(op: Operator, slots: Values) -> Iterable[tuple[str, Any]]:
     """What a primitive or its grad op makes of values by slot, each with its name; `EMPTY` for what nobody wants."""
+    info = op_info(op.type)
     p = info.forward
     if info.is_grad:
         gradients = run_grad_op(p, slots, op.attrs, op.outputs)
@@ -146,7 +145,7 @@ def _shapes_of(values: Listed) -> Listed:
 
 
 def refused(
-    op: "Operator",
+    op: Operator,
     values: Values,
     error: Exception,
     place: str = "",

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +19,7 @@ from ...ops.shape import Shape
 from ...ops.windows import framed, pair, transposed_shape
 from ...primitives.arguments import Attrs, Values
 from ...primitives.registry import Primitive
-
-if TYPE_CHECKING:
-    from ..program.operator import Operator
+from ..program.operator import Operator, op_info
 
 MEMORY = 2**31  #: bytes of all values of a run together, and of one value while a program is built
 HELD = 128  #: bytes of Python's for each value: the array itself, its name's place in a scope
@@ -161,12 +159,12 @@ def endless(limit: int) -> str:
     return f"a while loop did not end within {limit} steps"
 
 
-def check_room(op: "Operator", p: Primitive, values: Values, room: int | None = None) -> None:
+def check_room(op: Operator, values: Values, room: int | None = None) -> None:
     """Errors: `ProgramError` where the result of an operator is more bytes than there is room for.
 
     ``values``, by slot: whatever has a shape and a dtype; ``room``: of a run, whose limit can be raised.
     """
-    size = result_size(op.type, p, values, op.attrs)
+    size = result_size(op.type, op_info(op.type).forward, values, op.attrs)
     dtypes = [v.dtype for listed in values.values() for v in listed]
     item = max((d.itemsize if d.kind == "f" else 8 for d in dtypes), default=8)
     most = MEMORY if room is None else room

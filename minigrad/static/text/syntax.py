@@ -124,12 +124,11 @@ def format_op(op: Operator) -> str:
     'c = mul(a, b)'
     """
     info = find_info(op.type)
-    slots_in, slots_out = (info.inputs, info.outputs) if info is not None else ((), ())
-    args = _slots(op.inputs, slots_in)
+    args = _slots(op.inputs, getattr(info, "inputs", ()))
     for k, v in op.attrs.items():
         shown = f"block {v}" if k in BLOCK_ATTRS else repr(to_plain(v, tuples=True))
         args.append(f"{k}={shown}")
-    targets = _slots(op.outputs, slots_out)
+    targets = _slots(op.outputs, getattr(info, "outputs", ()))
     return (", ".join(targets) + " = " if targets else "") + f"{op.type}({', '.join(args)})"
 
 
