@@ -159,7 +159,7 @@ class Block:
                 name = arg.name
             elif arg is None:
                 continue
-            elif isinstance(number := _number(arg, args), int | float) and slot != several:
+            elif isinstance(number := _number(arg, args), NUMBERS) and slot != several:
                 numbers[slot] = number
                 continue
             else:
@@ -208,7 +208,8 @@ def is_cut_off(block: Block, inputs: Slots) -> bool:
     return all(block.var(n).stop_gradient for n in handed_in)
 
 
-#: what attrs may be compared by: a union made in the call would cost as much as the rest of it
+#: numbers, and what attrs may be compared by: a union made in the call would cost as much as the rest of it
+NUMBERS = (int, float)
 COMPARED = (int, float, str, tuple)
 
 

@@ -14,8 +14,8 @@ from minigrad.grad_names import EMPTY
 from minigrad.ops.index import spread_rows
 from minigrad.ops.shape import broadcasted, like_x, reshaped, shape_attr, solved
 from minigrad.primitives.registry import REGISTRY
-from minigrad.static.program import infer
 from minigrad.static.program.infer import matched
+from minigrad.static.run import limits
 
 F4, F8, I8 = np.dtype("float32"), np.dtype("float64"), np.dtype("int64")
 
@@ -179,7 +179,7 @@ def test_a_mask_that_is_fed_chooses_any_number_of_truth_values():
 
 
 def test_a_result_may_be_as_large_as_the_limit_and_not_larger(monkeypatch):
-    monkeypatch.setattr(infer, "MEMORY", 77 * 8)
+    monkeypatch.setattr(limits, "MEMORY", 77 * 8)
     with static.program_guard(static.Program()):
         assert (static.data("x", [7]) * static.data("y", [11, 1])).shape == (11, 7)
         with pytest.raises(ProgramError, match="78"):
