@@ -13,7 +13,7 @@ outputs, and nests to any depth.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,14 +21,21 @@ from ...errors import describe, wrong
 from ...grad_names import EMPTY, SCOPES
 from ...ops import merge_rows, select_rows
 from ...ops.index import getitem, setitem
-from ...ops.shape import Shape, fits
+from ...ops.shape import DType, Shape, fits
 from ...primitives.arguments import Attrs, Function, Listed, Slots, as_list
 from ...primitives.registry import REGISTRY
 from .block import Block, is_cut_off
-from .infer import Type, Variables, common
+from .infer import Variables, common
 from .operator import Operator, outputs_of
 from .program import default_program
 from .variable import Variable
+
+
+class Type(NamedTuple):
+    """What is known of a result before it is there."""
+
+    shape: Shape
+    dtype: DType
 
 
 @contextmanager
@@ -64,8 +71,7 @@ def while_loop(cond: Function, body: Function, loop_vars: Sequence[Any]) -> list
         next_ = own_names(block, next_values(block, body(*carried), starts, "the loop body"))
     cond_block = program.create_block(block.idx)
     with program.block_guard(cond_block):
-        what = "while_loop goes on while one bool holds"
-        pred = _one_bool(cond_block, cond(*carried), what)
+        pred = _one_bool(cond_block, cond(*carried), "while_loop goes on while one bool holds")
     attrs: Attrs = {
         "sub_block": block.idx, "cond_block": cond_block.idx,
         "carried": _names(carried), "next": _names(next_), "cond": pred.name,

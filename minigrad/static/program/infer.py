@@ -9,7 +9,7 @@ result has n: whether the open size is n or 1 shows when the program runs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,13 +28,7 @@ if TYPE_CHECKING:
     from .operator import Operator
 
 
-class Type(NamedTuple):
-    """What is known of a value before it is there."""
-
-    shape: Shape
-    dtype: DType
-
-
+Type = tuple[Shape, DType]  #: shape and dtype
 Variables = dict[str, list[Variable]]  #: slot → what is given there
 
 
@@ -147,7 +141,7 @@ def _computed_types(op: Operator, p: Primitive, variables: Variables) -> list[Ty
     if p.infer is not None and op.type == p.type:
         given = {slot: [(v.shape, v.dtype) for v in vs] for slot, vs in variables.items()}
         try:
-            return [Type(tuple(s), np.dtype(d)) for s, d in p.infer(given, op.attrs)]
+            return [(tuple(s), np.dtype(d)) for s, d in p.infer(given, op.attrs)]
         except MinigradError:
             raise
         except Exception as error:
@@ -159,7 +153,7 @@ def _computed_types(op: Operator, p: Primitive, variables: Variables) -> list[Ty
     if len(first) != len(other):
         reason = ValueError("how many values it gives depends on a size -1: declare that size")
         raise refused(op, variables, reason)
-    return [Type(common(a.shape, b.shape), a.dtype) for a, b in zip(first, other, strict=True)]
+    return [(common(a.shape, b.shape), a.dtype) for a, b in zip(first, other, strict=True)]
 
 
 def common(a: Shape, b: Shape) -> Shape:

@@ -264,8 +264,7 @@ def _goes_on(run: Run, op: Operator, step: Scope, t: int) -> bool:
     holds = bool(np.all(value_of(test, op.attrs["cond"])))
     if holds and t >= run.step_limit:
         advice = "a condition that becomes false, or Executor.run(…, step_limit=…)"
-        what = f"{endless(run.step_limit)} (step_limit)"
-        raise ProgramError(told(what, advice, op.source_line))
+        raise ProgramError(told(f"{endless(run.step_limit)} (step_limit)", advice, op.source_line))
     return holds
 
 
