@@ -268,7 +268,6 @@ class RnnOp(Operator):
                 "cut or fill them up to one length",
             )
         state = {pre: read(scope, start, self) for pre, start in self.starts.items()}
-        empty = {now: np.shape(state[pre]) for pre, now in self.memories}
         steps = []
         for elements in zip(*sequences, strict=True):
             own = dict(zip(self.sequences, elements, strict=True))
@@ -276,12 +275,12 @@ class RnnOp(Operator):
             self.stepnet.run(step)
             state = {pre: step[now] for pre, now in self.memories}
             steps.append(step)
+        ends = {now: state[pre] for pre, now in self.memories}
         for inner, outer in self.stacked.items():
-            none = np.zeros((0, *empty.get(inner, ())))
+            none = np.zeros((0, *np.shape(ends.get(inner, 0))))
             write(scope, outer, np.stack([step[inner] for step in steps]) if steps else none)
-        for pre, now in self.memories:
-            if now in self.last:
-                write(scope, self.last[now], state[pre])
+        for now, outer in self.last.items():
+            write(scope, outer, ends[now])
         write(scope, self.outputs["scopes"][0], steps)
 
 

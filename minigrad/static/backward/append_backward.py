@@ -124,7 +124,9 @@ def _appended(
     """The backward part from targets, each with its seed, to what is asked for, appended to the block."""
     no_grad = block.program._marked().union(names_of(block.program, no_grad_set, "no_grad_set"))
     wanted = {v.name for v in asked} - no_grad
-    job = BackwardJob(block, wanted, no_grad, free_names(block.program.blocks), trace, callbacks)
+    job = BackwardJob(
+        block, block, wanted, no_grad, free_names(block.program.blocks), trace, callbacks
+    )
     job.build([(target.name, _seed_op(job, target, seed)) for target, seed in starts])
     job.append()
     return job
@@ -187,12 +189,12 @@ class BackwardJob:
     """
 
     block: Block
+    forward: Block  # whose operators are differentiated
     wanted: set[str]
     no_grad: set[str]
     names: GradNames
     trace: list[Any] | None
     callbacks: Sequence[Callback]
-    forward: Block | None = None  # whose operators are differentiated, if not those of ``block``
 
     def gradient(self, v: Variable) -> Variable | None:
         """The gradient of a variable that was asked for; None where none arrives."""
@@ -200,7 +202,7 @@ class BackwardJob:
 
     def build(self, seeds: Seeds) -> None:
         """Run the passes up to, but not including, appending."""
-        block, forward = self.block, self.forward or self.block
+        block, forward = self.block, self.forward
         # a target that is cut hands nothing on; if all are cut, the seeds say what was asked
         seeds = [(n, op) for n, op in seeds if n not in self.no_grad] or seeds
         self.targets = [n for n, _ in seeds]
@@ -213,7 +215,7 @@ class BackwardJob:
         self._show("added up")
         if self.gaps:
             self.ops = passes.fill_missing_gradients(self.ops, self.names.sources())
-        self.ops = without_unread(block, self.ops, self.reached, self.names)
+        self.ops = without_unread(self)
         self._show("zeros filled in")
         passes.check_overwritten(forward, self.ops)
 

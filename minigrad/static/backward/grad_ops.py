@@ -275,10 +275,9 @@ def expand_grad_op(
     return operators
 
 
-def without_unread(
-    block: Block, ops: list[Operator], wanted: set[str], grads: GradNames
-) -> list[Operator]:
+def without_unread(job: BackwardJob) -> list[Operator]:
     """The operators without those, of grad ops written out, whose results nobody reads, and their sums."""
+    ops, grads = job.ops, job.names
     if not any(op.copy_of for op in ops):
         return ops
 
@@ -286,12 +285,12 @@ def without_unread(
         own = op.copy_of is None and op.forward_op is not None  # no sum, and no zeros
         return used or own or op.type == "given" or bool(op.sub_blocks)
 
-    needed = needed_ops(ops, [grads[n] for n in wanted], stays)
+    needed = needed_ops(ops, [grads[n] for n in job.reached], stays)
     kept = outputs_of(needed)
     made = {*kept, *map(whole, kept)}
     for name in outputs_of(ops):
         if made.isdisjoint({name, grads.get(name)}):  # a gradient is declared like its variable
-            block.vars.pop(name, None)
+            job.block.vars.pop(name, None)
     return needed
 
 

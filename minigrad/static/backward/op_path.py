@@ -36,12 +36,9 @@ def find_op_path(
     path: Path = []
     left_out = list[int]()
     for k in range(len(ops) - 1, -1, -1):
-        flow, asked = flows[k], list[str]()
-        for names in ops[k].outputs.values():
-            for name in names:
-                if name in needed:
-                    needed.remove(name)
-                    asked.append(name)
+        flow = flows[k]
+        asked = [name for name in ops[k].output_names if name in needed]
+        needed.difference_update(asked)
         if k in behind:
             # a target: of what is read later it was said there
             for name in needed & behind[k].keys():

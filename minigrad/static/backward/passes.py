@@ -45,10 +45,9 @@ def add_up_repeated_gradients(ops: list[Operator], block_idx: int) -> list[Opera
         out.append(total.at(sites[-1][0]))
 
     for op in ops:
-        for names in op.inputs.values():
-            for name in names:
-                if name in writers:
-                    close(name)
+        for name in op.input_names:
+            if name in writers:
+                close(name)
         out.append(op)
         for names in op.outputs.values():
             for j, name in enumerate(names):

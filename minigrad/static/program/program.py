@@ -129,10 +129,10 @@ class Program:
 
     def restore(self, state: Any) -> None:
         """Drop what was built since; start values, and Tensors that were lifted, of variables that are gone, too."""
-        built, grown, self._counts = state
-        every: tuple[list[Any], ...] = self.blocks, self.pruned, self.backward_calls
-        for items, length in zip(every, grown, strict=True):
-            del items[length:]
+        built, (blocks, pruned, calls), self._counts = state
+        del self.blocks[blocks:]
+        del self.pruned[pruned:]
+        del self.backward_calls[calls:]
         for block, *lengths in built:
             block.truncate(*lengths)
         known = self.blocks[0].vars
