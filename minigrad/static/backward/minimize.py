@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import wrong
-from ...ops.shape import Array, DType
+from ...ops.shape import Array
 from ...primitives.registry import REGISTRY
 from ..program.block import Block
 from ..program.control_flow import same_types
@@ -77,8 +77,39 @@ def apply_gradients(optimizer: Any, pairs: Pairs) -> None:
     >>> executor.scope["w"], executor.scope["v"]
     (array(0.), array(1.))
     """
-    advice = "the pairs that static.append_backward(loss) returns"
     pairs = list(pairs)
+    _check_pairs(pairs)
+    block = _root_block(pairs[0][0].program, "apply_gradients")
+    program, grads = block.program, [g for _, g in pairs]
+    with program.transaction(), program.role_guard("optimize"):
+        if optimizer.clip is not None:
+            grads = optimizer.clip(grads)
+        if optimizer.weight_decay:
+            grads = [g + p * optimizer.weight_decay for (p, _), g in zip(pairs, grads, strict=True)]
+        # a rate for parameters of each dtype: a number that can be changed between runs, or what a schedule makes
+        count, rates = None, {}
+        if callable(optimizer.lr):
+            count = _state(program, "step_count", np.asarray(0.0))
+        for dtype in dict.fromkeys(p.dtype for p, _ in pairs):
+            rate = optimizer.rate(0 if count is None else count)
+            if not isinstance(rate, Variable):
+                rate = _state(program, "learning_rate", np.asarray(rate, dtype))
+            rates[dtype] = rate if rate.dtype == dtype else rate.astype(dtype)
+        for (parameter, _), grad in zip(pairs, grads, strict=True):
+            inputs = {"param": parameter, "grad": grad, "learning_rate": rates[parameter.dtype]}
+            outputs = {"param_out": parameter}
+            memory = optimizer.first_memory(parameter)
+            for slot, value in zip(optimizer.memory, memory, strict=True):
+                state = _state(program, f"{parameter.name}@{slot}", value)
+                inputs[slot] = outputs[f"{slot}_out"] = state
+            ordered = {s: inputs[s] for s in REGISTRY[optimizer.type].inputs if s in inputs}
+            block.append_op(optimizer.type, ordered, outputs, optimizer.attrs)
+        if count is not None:
+            block.append_op("increment", {"x": count}, {"out": count}, {"step": 1.0})
+
+
+def _check_pairs(pairs: Pairs) -> None:
+    advice = "the pairs that static.append_backward(loss) returns"
     if not pairs:
         raise wrong("apply_gradients has no pairs: nothing would be trained", advice)
     for parameter, gradient in pairs:
@@ -92,25 +123,6 @@ def apply_gradients(optimizer: Any, pairs: Pairs) -> None:
     for name in written_twice([parameter.name for parameter, _ in pairs]):
         what = f"the parameter {name!r} stands in two pairs"
         raise wrong(what, f"one pair ({name}, the sum of both gradients)")
-    block = _root_block(pairs[0][0].program, "apply_gradients")
-    grads = [g for _, g in pairs]
-    with block.program.transaction(), block.program.role_guard("optimize"):
-        if optimizer.clip is not None:
-            grads = optimizer.clip(grads)
-        if optimizer.weight_decay:
-            grads = [g + p * optimizer.weight_decay for (p, _), g in zip(pairs, grads, strict=True)]
-        rates, count = _rates(block, optimizer, (p.dtype for p, _ in pairs))
-        for (parameter, _), grad in zip(pairs, grads, strict=True):
-            inputs = {"param": parameter, "grad": grad, "learning_rate": rates[parameter.dtype]}
-            outputs = {"param_out": parameter}
-            memory = optimizer.first_memory(parameter)
-            for slot, value in zip(optimizer.memory, memory, strict=True):
-                state = _state(block.program, f"{parameter.name}@{slot}", value)
-                inputs[slot] = outputs[f"{slot}_out"] = state
-            ordered = {s: inputs[s] for s in REGISTRY[optimizer.type].inputs if s in inputs}
-            block.append_op(optimizer.type, ordered, outputs, optimizer.attrs)
-        if count is not None:
-            block.append_op("increment", {"x": count}, {"out": count}, {"step": 1.0})
 
 
 def _root_block(program: Program, name: str) -> Block:
@@ -125,20 +137,3 @@ def _state(program: Program, name: str, value: Array) -> Variable:
     """A variable that outlives a run and is no parameter."""
     free = name if name not in program.blocks[0].vars else program.unique_name(name)
     return program.add_persistable(free, value, trainable=False)
-
-
-def _rates(
-    block: Block, optimizer: Any, dtypes: Iterable[DType]
-) -> tuple[dict[DType, Variable], Variable | None]:
-    """The learning rate for parameters of each dtype: a number that can be changed between runs, or
-    what a schedule makes of the count of steps, which is returned, too.
-    """
-    program, count, rates = block.program, None, {}
-    if callable(optimizer.lr):
-        count = _state(program, "step_count", np.asarray(0.0))
-    for dtype in dict.fromkeys(dtypes):
-        rate = optimizer.rate(0 if count is None else count)
-        if not isinstance(rate, Variable):
-            rate = _state(program, "learning_rate", np.asarray(rate, dtype))
-        rates[dtype] = rate if rate.dtype == dtype else rate.astype(dtype)
-    return rates, count
