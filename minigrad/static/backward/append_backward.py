@@ -180,7 +180,7 @@ def check_loss(loss: Any) -> Block:
     return block
 
 
-@dataclass(eq=False)
+@dataclass
 class BackwardJob:
     """One call of append_backward on one block: what is wanted, and what `build` makes of it.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .program import Program
 
 
-@dataclass(slots=True, eq=False)
+@dataclass
 class OpInfo:
     """The slots and attrs of a type.  ``forward`` is the primitive, for a grad op that it differentiates."""
 

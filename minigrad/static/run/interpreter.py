@@ -83,7 +83,7 @@ class Step(NamedTuple):
     values: ByName
 
 
-@dataclass(eq=False)
+@dataclass
 class Record:
     """The steps of one run of ``program``.
 
@@ -129,7 +129,7 @@ def outer_reads(ops: Iterable[Operator]) -> list[str]:
 # finds them.  A grad block runs in a Scope inside the one of the step it belongs to, from the last step to the first.
 
 
-@dataclass(eq=False)
+@dataclass
 class Run:
     """One run of a program: how every kind of operator is carried out."""
 

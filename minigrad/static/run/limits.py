@@ -78,7 +78,7 @@ def _tile(s: Values, attrs: Attrs) -> int:
 
 def _pad(s: Values, attrs: Attrs) -> int:
     shape = s["x"][0].shape
-    pairs = np.broadcast_to(attrs.get("pad_width", 0), (len(shape), 2)).tolist()
+    pairs = np.broadcast_to(attrs["pad_width"], (len(shape), 2)).tolist()
     return math.prod(n + a + b for n, (a, b) in zip(shape, pairs, strict=True))
 
 
