@@ -213,8 +213,8 @@ class BackwardJob:
         self._show("raw")
         self.ops = passes.add_up_repeated_gradients(self.ops, block.idx)
         self._show("added up")
-        if self.gaps:
-            self.ops = passes.fill_missing_gradients(self.ops, self.names.sources())
+        sources = self.names.sources() if self.gaps else {}
+        self.ops = passes.fill_missing_gradients(self.ops, sources)
         self.ops = without_unread(self)
         self._show("zeros filled in")
         passes.check_overwritten(forward, self.ops)

@@ -85,9 +85,11 @@ def fill_missing_gradients(ops: list[Operator], grad_of: dict[str, str]) -> list
     """A gradient that an operator reads and nobody makes is zero: ``fill_zeros_like`` right before the reader.
 
     An operator with one output is on the path because the gradient of that output is made: where
-    all are such, nothing has to be looked for.
+    all are such, nothing has to be looked for, and ``grad_of`` is empty.
     """
     unmade = set(grad_of)
+    if not unmade:
+        return ops
     out: list[Operator] = []
     for op in ops:
         for name in op.input_names:

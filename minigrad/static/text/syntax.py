@@ -170,9 +170,7 @@ def parse(text: str, limit: int = LIMIT) -> Program:
     program.blocks.clear()
     role = "forward"
     calls: list[tuple[Block, int, list[str]]] = []
-    # what lines, and lists and numbers in them, take when they are read
-    marks = sum(map(text.count, ",[("))
-    check_memory(4 * len(text) + 2000 * text.count("\n") + 500 * marks, limit)
+    check_memory(_memory(text), limit)
     for number, line in enumerate(map(str.strip, text.splitlines()), 1):
         try:
             if line.startswith("--"):
@@ -210,6 +208,12 @@ def parse(text: str, limit: int = LIMIT) -> Program:
         return mark_given(verify(program))
     except Exception as error:
         raise ProgramFormatError(str(error)) from error
+
+
+def _memory(text: str) -> int:
+    """The bytes that a text may take when it is read: by its lines, and by its lists and numbers."""
+    marks = sum(map(text.count, ",[("))
+    return 4 * len(text) + 2000 * text.count("\n") + 500 * marks
 
 
 def _known(word: str, words: Names, what: str) -> str:
