@@ -6,8 +6,8 @@ a hook of the user's (``saved_tensors_hooks``, ``checkpoint``): such values are 
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterable
-from configparser import ConfigParser
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -115,10 +115,8 @@ def _signed(value: Any) -> Any:
 @cache
 def _table() -> dict[str, list[str]]:
     """Stem of a node's name → its inputs, then the formula of the gradient of each."""
-    parser = ConfigParser(delimiters=("=",), interpolation=None)
-    parser.optionxform = str  # type: ignore[assignment]
-    parser.read(Path(__file__).parent / "torch_nodes.ini", encoding="utf-8")
-    return {k: [c.strip() for c in row.split("|")] for k, row in parser["nodes"].items()}
+    path = Path(__file__).with_name("torch_nodes.toml")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def stem(node: Any) -> str:
