@@ -121,9 +121,10 @@ class NetSheet(Sheet):
     def finish(self) -> None:
         """What enters or leaves the whole net stands in the outermost frame."""
         super().finish()
-        for node in (n for nodes in self.versions.values() for n in nodes):
-            if node.id not in self.writer or node.kind in ("output", "leaf_gradient"):
-                node.region = next(reversed(self.graph.around(node.region)), None)
+        for nodes in self.versions.values():
+            for node in nodes:
+                if node.id not in self.writer or node.kind in ("output", "leaf_gradient"):
+                    node.region = self.graph.around(node.region)[-1]
 
     def shared(self, name: str) -> bool:
         return bool(self.owner and name in flat(self.owner.op.inputs))

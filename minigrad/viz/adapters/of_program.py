@@ -119,13 +119,13 @@ class BlockSheet(Sheet):
         """
         grey: list[Node] = []
         for placed in self.placed:
-            place = placed.node.data["place"]
-            outs = placed.outs.values()
-            if place not in self.facts.written_by:
-                grey += [placed.node, *outs]
-            noted = self.facts.written_by.get(place, {}) if self.values else {}
-            known = [node for node in outs if node.name in noted and node.kind != "scopes"]
-            self.held |= {node.id: (noted[node.name],) for node in known}
+            noted = self.facts.written_by.get(placed.node.data["place"])
+            if noted is None:
+                grey += [placed.node, *placed.outs.values()]
+                continue
+            for node in placed.outs.values():
+                if node.name in noted and node.kind != "scopes":
+                    self.held[node.id] = (noted[node.name],)
         if self.block.idx not in self.facts.entered:
             grey += [node for nodes in self.versions.values() for node in nodes]
             for region in self.regions.values():
@@ -141,11 +141,12 @@ class BlockSheet(Sheet):
         assert self.owner is not None  # it holds a loop's body
         op, attrs = self.owner.op, self.owner.op.attrs
         carry = attrs.get("carry", {})
-        pairs = [(attrs.get("next", ()), attrs.get("carried", ())), (carry.values(), carry)]
+        ends = [*attrs.get("next", ()), *carry.values()]
+        starts = [*attrs.get("carried", ()), *carry]
         if self.backward:
-            seeds = [start + GRAD for start in carry], op.inputs.get("out_grad", ())
-            pairs = [(attrs.get("carried_grad", ()), attrs.get("next_grad", ())), seeds]
-        return [pair for ends, starts in pairs for pair in zip(ends, starts, strict=False)]
+            ends = [*attrs.get("carried_grad", ()), *(start + GRAD for start in carry)]
+            starts = attrs.get("next_grad", op.inputs.get("out_grad", ()))
+        return [*zip(ends, starts, strict=False)]
 
     def look(self, name: str, written: bool) -> Look:
         if name == EMPTY:
@@ -167,7 +168,7 @@ class BlockSheet(Sheet):
 
     def value(self, name: str, home: Any, var: Any, written: bool) -> tuple[str, str]:
         """(kind, word) of a name of the forward side."""
-        stopped = bool(getattr(var, "stop_gradient", False))
+        stopped = getattr(var, "stop_gradient", False)
         if is_scopes(name):
             return "scopes", self.facts.scopes.get((home.idx, name), "")
         if not written and not self.shared(name):

@@ -58,8 +58,7 @@ class Sheet:
         self.versions: dict[str, list[Node]] = defaultdict(list)
         self.held: dict[str, tuple[Any, ...]] = {}  # node id -> its value, if it shows one
         self.writer: dict[str, Placed] = {}  # node id -> who wrote it
-        # node id -> regions of the ops that touch it
-        self.touched: dict[str, list[str | None]] = defaultdict(list)
+
         self.placed: list[Placed] = []
 
     # -- what blocks and nets say of themselves
@@ -105,7 +104,7 @@ class Sheet:
             first = [*placed[0].ins.values(), placed[0].node][0]
             self.graph.edge(self.owner.node, first, "sub_block")
         for end, start in self.handed_over() if self.loop else ():
-            if end in versions and start in versions and end != start:
+            if {end, start} <= versions.keys() and end != start:
                 self.went_round(versions[end][-1], versions[start][0])
 
     # -- values
@@ -171,26 +170,21 @@ class Sheet:
             self.writer[value.id] = done
             self.graph.edge(node, value, line_kind(node, value), tail_port=port)
         names[name] = value
-        self.touched[value.id].append(node.region)
+        # the innermost frame around all that touch it; where there is none, the first one's
+        within = self.graph.around(value.region)
+        shared = (region for region in self.graph.around(node.region) if region in within)
+        value.region = next(shared, value.region or node.region)
         node.ports += ((port, way),)
 
     # -- after the last operator
 
     def finish(self) -> None:
-        """Put every value into its region and tell versions apart; a scope holds the last one only."""
+        """Tell versions of a name apart; a scope holds the last one only."""
         for name, nodes in self.versions.items():
-            for node in nodes:
-                node.region = self.common(self.touched[node.id])
             self.held |= dict.fromkeys((node.id for node in nodes[:-1]), ())
             written = [node for node in nodes if node.id in self.writer and name != EMPTY]
             for k, node in enumerate(written if len(written) > 1 else ()):
                 add_word(node, self.version_word(node, k, written))
-
-    def common(self, regions: list[str | None]) -> str | None:
-        """The innermost region around all of these; where there is none, the first one's."""
-        first, *others = [self.graph.around(region) for region in dict.fromkeys(regions)] or [[]]
-        shared = [region for region in first if all(region in path for path in others)]
-        return next(iter(shared or first), None)
 
     def version_word(self, node: Node, k: int, written: list[Node]) -> str:
         """What tells one version from the next: the loop between them, or its number."""
@@ -341,21 +335,20 @@ def slots_of(op: Any) -> list[Slot]:
     primitive = getattr(op, "primitive", None)
     if primitive is None:
         return []
-    names = {slot: listed[0] for slot, listed in op.inputs.items() if len(listed) == 1}
-    names |= {a: format_number(v) for a, v in op.attrs.items() if isinstance(v, int | float)}
     inputs = dict(ported(op.inputs))
+    numbers = {a: format_number(v) for a, v in op.attrs.items() if isinstance(v, int | float)}
     outputs = [(port, name) for port, name in ported(op.outputs) if name != EMPTY]
     if op.type == primitive.type:
-        inputs |= {slot: name for slot, name in names.items() if slot in primitive.inputs}
+        inputs |= {slot: text for slot, text in numbers.items() if slot in primitive.inputs}
         call = call_formula(op.type, inputs)
         return [Slot(call, inputs, output=name) for _, name in outputs if len(outputs) == 1]
-    arriving = next((name for slot, name in names.items() if slot.endswith("_grad")), "")
+    arriving = next((name for slot, name in inputs.items() if slot.endswith("_grad")), "")
     slots = []
     for port, name in outputs:
         slot, _, place = port.partition("_grad")
         formula = rule_formula(primitive, slot)
         if formula:
-            known = in_list(inputs, place.strip("[]") or "0") | names
+            known = in_list(inputs, place.strip("[]") or "0") | inputs | numbers
             slots.append(Slot(formula, known, name=port, output=name, arriving=arriving))
     return slots if len(slots) > 1 else [slot._replace(name="") for slot in slots]
 
@@ -433,10 +426,11 @@ def read_names(op: Any) -> set[str]:
 
 def attr_words(op: Any) -> tuple[str, tuple[str, ...]]:
     """(what stands behind the type, further lines): ``fill_constant 1.0``, ``axis=0``."""
-    attrs = {
-        k: v.item() if isinstance(v, np.generic) else v for k, v in getattr(op, "attrs", {}).items()
-    }
-    shown = {k: v for k, v in attrs.items() if isinstance(v, _SHOWN) and v not in ((), [])}
+    shown = {}
+    for name, attr in getattr(op, "attrs", {}).items():
+        plain = attr.item() if isinstance(attr, np.generic) else attr
+        if isinstance(plain, _SHOWN) and plain not in ((), []):
+            shown[name] = plain
     value = shown.pop("value", None) if op.type.startswith("fill") else None
     blocks = tuple(f"{k} = {v}" for k, v in shown.items() if k.endswith("block"))
     rest = ", ".join(f"{k}={v!r}" for k, v in shown.items() if not k.startswith("_"))
