@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.format import format_number, format_value, norm, same_value, unwrap
-from ..graph.graph import Edge, Graph, Node, ends_at_leaf, grouped, is_op
+from ..graph.graph import Edge, Graph, Node, called, ends_at_leaf, grouped, is_op
 from .inside import summands, total
 
 _MOST_WAYS, _MOST_NODES = 24, 400  # more are not followed one by one
@@ -66,7 +66,7 @@ class _Paths:
             }
             for way, (came, steps) in zip(ways, told, strict=True)
         ]
-        words = (leaf.data.get("called", leaf.name), format_value(whole), summands(brought))
+        words = (called(leaf), format_value(whole), summands(brought))
         noted = {"sum": " = ".join(filter(None, words)), "paths": paths}
         for node in ends:
             self.graph.nodes[node].data["paths"] = noted

@@ -16,17 +16,15 @@ def put_into_frames(graph: Graph, paths: Homes, titles: Titles) -> None:
     """Each node, by its id, into the innermost frame around its path, its twin beside it; ``titles`` names
     the paths that have a frame.
     """
-    frames: dict[tuple[Path, str | None], str] = {}
+    frames: dict[tuple[Path, str], str | None] = {}
     for name, path in paths.items():
-        node = graph.nodes[name]
-        beside = [] if node.twin is None or node.twin in paths else [graph.nodes[node.twin]]
-        for each in (node, *beside):
-            base = each.region
+        for each in [graph.nodes[n] for n in (name, graph.nodes[name].twin) if n]:
             for at in (path[:depth] for depth in range(1, len(path) + 1)):
-                if at in titles and (at, base) not in frames:
+                key = (at, each.side)
+                if at in titles and key not in frames:
                     inside = {"side": each.side, "parent": each.region, "folds": True}
-                    frames[at, base] = graph.region(titles[at], **inside).id
-                each.region = frames.get((at, base), each.region)
+                    frames[key] = graph.region(titles[at], **inside).id
+                each.region = frames.get(key, each.region)
 
 
 def frames_of_modules(graph: Graph, homes: Homes, titles: Titles) -> None:

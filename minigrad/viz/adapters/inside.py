@@ -29,6 +29,7 @@ from ..graph.graph import Graph, Node
 from .formula import Values, computed, literal, put_in, written
 
 Fields = dict[str, Any]
+_NOTHING: Values = MappingProxyType({})
 BACKWARD: Fields = {"side": "backward", "region": "r1"}
 
 
@@ -43,7 +44,7 @@ class Slot(NamedTuple):
 
     formula: ast.expr | None
     names: Mapping[str, str]
-    values: Values = MappingProxyType({})  # of the names in the formula
+    values: Values = _NOTHING  # of the names in the formula
     result: Any = None
     mark: str = ""  # before it all: "[0] "
     name: str = ""  # what the result is called at the node: "gx0"
@@ -59,28 +60,28 @@ class Slot(NamedTuple):
     @property
     def text(self) -> str:
         """``[0] g·d = 4``: what stands at the node."""
-        return self._equal(self.name, self.rule, self._came())
+        return self.said(self._came())
 
-    @property
-    def before(self) -> str:
-        """The same before it ran: the result is a dash."""
-        return self._equal(self.name, self.rule, NOT_YET)
+    def said(self, *came: str) -> str:
+        """The same with what ``came``: a dash before it ran."""
+        text = " = ".join(filter(None, dict.fromkeys((self.name, self.rule, *came))))
+        return f"{self.mark}{text}".strip()
 
     def numbers(self) -> str:
         """The formula with numbers put in: ``1·4``; empty where one is not known."""
         return put_in(self.formula, self.values) if self.formula else ""
 
-    def worked(self, now: Values | None = None) -> str:
+    def worked(self, now: Values = _NOTHING) -> str:
         """``[0] g·d = 1·4 = 4``, with the values that the names have ``now`` in a run of a program."""
-        slot = self._at(now or {})
+        slot = self._at(now)
         result = slot._came()
         numbers = slot.numbers() if result else ""
         numbers = "" if numbers.replace("−", "-") == result else numbers
-        return slot._equal(slot.name, slot.rule, numbers, result)
+        return slot.said(numbers, result)
 
-    def made_of(self, gradient: Any, now: Values | None = None) -> Any:
+    def made_of(self, gradient: Any, now: Values = _NOTHING) -> Any:
         """What comes of another gradient; None where the formula is no arithmetic."""
-        values = {**self._at(now or {}).values, self.gradient: gradient}
+        values = {**self._at(now).values, self.gradient: gradient}
         return None if self.formula is None else computed(self.formula, values)
 
     def _at(self, now: Values) -> "Slot":
@@ -94,10 +95,6 @@ class Slot(NamedTuple):
     def _came(self) -> str:
         return "" if self.result is None else format_value(self.result)
 
-    def _equal(self, *parts: str) -> str:
-        text = " = ".join(filter(None, dict.fromkeys(parts)))
-        return f"{self.mark}{text}".strip()
-
 
 def in_list(names: Mapping[str, str], k: str) -> dict[str, str]:
     """What stands in the formula of an input that is one of a list for its number and for the others."""
@@ -108,7 +105,7 @@ def in_list(names: Mapping[str, str], k: str) -> dict[str, str]:
 def operation(slots: Iterable[Slot], ports: bool = False) -> Fields:
     """The fields of an operation: what each slot computes and gave, one line or one port each."""
     slots = tuple(slots)
-    live = tuple((slot.text, slot.before) for slot in slots if slot.result is not None)
+    live = tuple((slot.text, slot.said(NOT_YET)) for slot in slots if slot.result is not None)
     data = {"live": live, "slots": slots}
     if ports:
         return {"data": data, "ports": tuple((slot.text, "out") for slot in slots)}

@@ -58,18 +58,17 @@ def of_grad_fn(roots: list[Any], names: Names, values: bool | str = True) -> Gra
 def of_explanation(explained: Any, names: Names) -> Graph:
     """The graph behind an explanation of `why`, everything off its paths in grey."""
     graph = of_grad_fn(explained.roots, names)
-    leaves = [n.data for n in graph if n.data.get("leaf") is explained.leaf]
-    known = [data["paths"] for data in leaves if "paths" in data]
-    if not known:
+    leaves = (n.data for n in graph if n.data.get("leaf") is explained.leaf)
+    known = next(leaves, {}).get("paths")
+    if known is None:
         graph.notes.append(f"the paths to {explained.name} are not drawn: {_NO_PATHS}")
         return graph
-    paths = known[0]["paths"]
-    on = {node for path in paths for node in path["nodes"]}
+    on = {node for path in known["paths"] for node in path["nodes"]}
     for node in graph:
         if node.id not in on:
             node.state = "pending"
-    graph.title = known[0]["sum"]
-    graph.notes += [f"{p['gave']} by {' → '.join(p['steps'])}" for p in paths]
+    graph.title = known["sum"]
+    graph.notes += [f"{p['gave']} by {' → '.join(p['steps'])}" for p in known["paths"]]
     return graph
 
 
@@ -84,7 +83,6 @@ class Step:
 
     op: Node  # the operation
     node: Node  # its backward
-    inputs: dict[str, Place]
 
     def __init__(self, fn: Any) -> None:
         self.fn = fn
@@ -92,13 +90,15 @@ class Step:
         self.primitive: Any = getattr(fn, "primitive", None)
         self.edges: list[tuple[Step | None, int]] = []  # slot by slot: which output of which step
         self.slot_names, self.formulas = inputs_and_formulas(fn, len(fn.next_functions))
-        #: what it keeps for its formula, by name, None when it was freed; then what it kept when it ran
-        self.keeps = saved_values(fn)
-        self.saved = self.keeps or {}
+        kept = saved_values(fn)
+        self.says = saved(kept)
+        #: what it keeps for its formula, by name; then what it kept when it ran
+        self.keeps = self.saved = kept or {}
         self.written: Mapping[str, str] = {}  # what stands for an input on the user's line
         #: an output that somebody reads or holds → who reads it: (fn, slot)
         self.readers: dict[int, list[Key]] = defaultdict(list)
         self.tensors: dict[int, Any] = {}  # the outputs that somebody still holds
+        self.inputs: dict[str, Place] = {}
         self.results: dict[int, Place] = {}
         self.slots: dict[int, Slot] = {}
 
@@ -111,10 +111,9 @@ class Drawing:
         self.graph = Graph()
         self.graph.region("forward: tensors")
         self.graph.region("backward: grad_fn, [i] in next_functions", side="backward")
-        fns = [x if hasattr(x, "next_functions") else x.grad_fn for x in things]
-        self.steps = {fn: Step(fn) for fn in walk_order(fn for fn in fns if fn is not None)}
+        starts = [(x if hasattr(x, "next_functions") else x.grad_fn, x) for x in things]
+        self.steps = {fn: Step(fn) for fn in walk_order(fn for fn, _ in starts if fn is not None)}
         self.leaves: dict[int, Place] = {}  # by id of the tensor
-        starts = [*zip(fns, things, strict=True)]
         self.roots = [
             (self.steps[fn], getattr(x, "output_nr", 0)) for fn, x in starts if fn is not None
         ]
@@ -146,7 +145,7 @@ class Drawing:
                     target.readers[number].append((step.fn, slot))
         for step, number in self.roots:
             step.readers.setdefault(number, [])
-        saved = [v for step in self.steps.values() for v in (step.keeps or {}).values()]
+        saved = [v for step in self.steps.values() for v in step.keeps.values()]
         for thing in [*things, *saved, *self.names.variables.values()]:
             maker, number = self._maker(thing)
             if maker:
@@ -283,8 +282,8 @@ class Drawing:
         """The gradients of the tensors that a step made: those that are kept, or every one; and the
         sum where several parts of one arrive.
         """
-        for number in sorted(step.readers):
-            place, kept = self.result(step, number), torch_facts.kept_grad(step.tensors.get(number))
+        for number, place in sorted(step.results.items()):
+            kept = torch_facts.kept_grad(step.tensors.get(number))
             if place.gradient or (kept is None and not self.every_gradient):
                 continue
             parts = self._parts(step, number)
@@ -321,16 +320,14 @@ class Drawing:
             tensors = {**step.inputs, "out": step.results.get(0)}
             names = {n: place.node.name for n, place in tensors.items() if place}
         names |= {n: format_number(number) for n, number in numbers.items()}
-        values = {**numbers, **step.saved}
-        arrived = total(self._parts(step, 0))
-        values |= {} if arrived is None else {"g": arrived}
+        values = {**numbers, **step.saved, "g": total(self._parts(step, 0))}
         several = len(step.edges) > 1
         for i, expression in enumerate(step.formulas):
             if step.edges[i][0]:
                 known = in_list(names, str(i)) | names
                 mark, came = f"[{i}] " if several else "", self.known["gradients"].get((step.fn, i))
                 step.slots[i] = Slot(expression, known, values, came, mark)
-        inside = operation(step.slots.values(), ports=several) | {"tooltip": saved(step.keeps)}
+        inside = operation(step.slots.values(), ports=several) | {"tooltip": step.says}
         step.node = self.graph.node("grad_op", title(step.fn), **BACKWARD, **inside)
         self.graph.link(step.op, step.node)
 
@@ -341,27 +338,26 @@ class Drawing:
         pull = self.known.get("pull")
         for i, (target, number) in enumerate(step.edges):
             if target:
-                place = target.results.get(number)
+                place, slot = target.results.get(number), step.slots[i]
                 there = (place and place.arrives) or target.node
                 sums = there.kind == "accumulate" and not target.accumulates
                 self.graph.edge(
                     step.node,
                     there,
                     "accumulate" if sums else "grad",
-                    tail_port=step.slots[i].text if step.node.ports else None,
-                    carries=self.known["gradients"].get((step.fn, i)),
+                    tail_port=slot.text if step.node.ports else None,
+                    carries=slot.result,
                     slot=f"[{i}]",
-                    rule=step.slots[i].rule,
+                    rule=slot.rule,
                     pull=pull and functools.partial(pull, step.fn, i),
                     label=f"output {number}" if len(target.readers) > 1 else "",
                 )
         for _, result in sorted(step.results.items()):
             if result.gradient:
                 self.graph.edge(result.gradient, step.node, "grad", carries=result.grad)
-        kept = []
-        for name, tensor in (step.keeps or {}).items():  # by identity, else by the name of its slot
-            own = step.results.get(0) if name in ("out", "y", "result") else None
-            kept.append(self.place(tensor) or step.inputs.get(name, own))
+        # by identity, else by the name of its slot
+        named = {**dict.fromkeys(("out", "y", "result"), step.results.get(0)), **step.inputs}
+        kept = [self.place(tensor) or named.get(name) for name, tensor in step.keeps.items()]
         for each in filter(None, dict.fromkeys(kept)):
             self.graph.edge(each.node, step.node, "saved")
 

@@ -26,7 +26,7 @@ from .formula import (
     own_numbers,
     parameters,
 )
-from .inside import BACKWARD, Fields, Place, Slot, operation, value
+from .inside import BACKWARD, Place, Slot, operation, value
 from .names import Names
 from .watching import watch
 
@@ -175,6 +175,7 @@ class Drawing:
         self.graph = Graph()
         self.graph.region("forward: variables and functions")
         self.places: dict[int, Place] = {}  # by id of the variable, which it keeps alive
+        self.arriving: dict[int, list[Any]] = defaultdict(list)  # the parts of its gradient
 
     def drawn(self, calls: list[Call], backs: list[Back]) -> Graph:
         """The picture: functions with what they read and make; then the gradients and the calls of
@@ -187,14 +188,13 @@ class Drawing:
             gave = [
                 part for back in backs for part in zip(back.call.inputs, back.slots, strict=False)
             ]
-            arriving: dict[int, list[Any]] = defaultdict(list)
             for variable, slot in gave:
-                arriving[id(variable)].append(slot.result)
+                self.arriving[id(variable)].append(slot.result)
             for back in backs:  # the gradients that go in, then those that only come out
                 for variable, gy in zip(back.call.outputs, back.gys, strict=False):
-                    self.gradient(variable, arriving[id(variable)], gy)
+                    self.gradient(variable, gy)
             for variable, _ in gave:
-                self.gradient(variable, arriving[id(variable)])
+                self.gradient(variable)
             for back in backs:
                 self.backward(back)
             follow(self.graph)
@@ -229,11 +229,12 @@ class Drawing:
 
     # -- backward
 
-    def gradient(self, variable: Any, parts: list[Any], gy: Any = None) -> None:
+    def gradient(self, variable: Any, gy: Any = None) -> None:
         """The gradient of a variable, after the place where its parts meet; the seed has no parts."""
         place, grad = self.value(variable), getattr(variable, "grad", None)
         if place.gradient:
             return
+        parts = self.arriving[id(variable)]
         kind = "leaf_gradient" if place.node.kind in ("leaf", "data") else "gradient"
         if not parts:
             kind, grad = "seed", gy if grad is None else grad
@@ -242,9 +243,17 @@ class Drawing:
     def backward(self, back: Back) -> None:
         """One call, with lines from the gradients that it takes and to those that it gives."""
         call, twin = back.call, back.call.op
-        gave = [slot.result for slot in back.slots if slot.result is not None]
-        inside = said(back.slots)
-        inside["tooltip"] = "\n".join(f"gradient out: {explain_value(gx)}" for gx in gave)
+        inside = operation(s for s in back.slots if s.formula or s.result is not None)
+        if len(back.slots) == 1 and back.slots[0].formula:
+            # the gradient stands beside it, the numbers here
+            (slot,) = back.slots
+            numbers = f"= {slot.numbers()}"
+            numbers = numbers if 2 < len(numbers) <= LONGEST else ""
+            inside["lines"] = tuple(filter(None, (slot.said(), numbers)))
+            inside["data"]["live"] = ((numbers, ""),)
+        inside["tooltip"] = "\n".join(
+            f"gradient out: {explain_value(s.result)}" for s in back.slots if s.result is not None
+        )
         if twin and twin.twin:
             inside["lines"] += ("called again",)
         name = f"{type(call.function).__name__}.backward"
@@ -269,19 +278,3 @@ class Drawing:
         variables = named(call.function, call.inputs, call.outputs)
         for key in dict.fromkeys(id(v) for name, v in variables.items() if name in back.reads):
             self.graph.edge(self.places[key].node, op, "saved")
-
-
-# ---- What a call of backward says ----
-
-
-def said(slots: list[Slot]) -> Fields:
-    """The fields of a call of backward."""
-    inside = operation(s for s in slots if s.formula or s.result is not None)
-    if len(slots) == 1 and slots[0].formula:
-        # the gradient stands beside it, the numbers here
-        numbers = f"= {slots[0].numbers()}"
-        numbers = numbers if 2 < len(numbers) <= LONGEST else ""
-        formula = slots[0]._replace(result=None).text
-        inside["lines"] = tuple(filter(None, (formula, numbers)))
-        inside["data"]["live"] = ((numbers, ""),)
-    return inside
