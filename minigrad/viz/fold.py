@@ -95,8 +95,7 @@ def chunks(graph: Graph, most: int) -> list[Segment]:
     size = max(2, -(-every // max(1, most // _NODES)))
 
     def cut(ops: list[Node]) -> list[Segment]:
-        parts = [ops[at : at + size] for at in range(0, len(ops), size)]
-        return [Segment(part) for part in parts if len(part) > 1]
+        return [Segment(ops[at : at + size]) for at in range(0, len(ops) - 1, size)]
 
     return _on_both_sides(graph, cut)
 
@@ -199,7 +198,7 @@ def contracted(graph: Graph, segments: list[Segment], openings: Iterable[Opening
     place = _members(graph, parts)
     inside = grouped((graph.nodes[member] for member in place), lambda n: place[n.id])
     names: dict[Segment | None, str] = {s: f"f{i}" for i, s in enumerate(parts)}
-    boxes = [_folded_box(names, s, inside.get(names[s], [])) for s in parts]
+    boxes = [_folded_box(names, s, inside[names[s]]) for s in parts]
     small = drawn_with(graph, boxes, place)
     first = "; ".join([s.name for s in parts[:3]] + ["…"] * (len(parts) > 3))
     small.notes.append(
@@ -239,6 +238,12 @@ def _members(graph: Graph, segments: list[Segment]) -> dict[str, str]:
     owner = {n.id: i for i, s in enumerate(segments) for n in s.ops}
     links = Links(graph)
     starts = {n.id for s in segments for n in _goes_in(links, s)}
+    # an operation of so many lines that they are not drawn one by one: a sum of parts, a stack
+    many = {
+        n.id
+        for n in filter(is_op, graph)
+        if max(len(links.before[n.id]), len(links.after[n.id])) > _MANY
+    }
     waiting = [
         n for n in graph if n.id not in owner and n.kind not in ("output", "seed") and not n.bold
     ]
@@ -248,7 +253,7 @@ def _members(graph: Graph, segments: list[Segment]) -> dict[str, str]:
         but an operation of many lines.
         """
         before, after = links.before[node.id], links.after[node.id]
-        if any(n.id not in owner and not _has_many(links, n) for n in (*before, *after)):
+        if any(n.id not in owner and n.id not in many for n in (*before, *after)):
             return None
         if ends_at_leaf(node) and node.twin not in owner:
             return None
@@ -272,18 +277,13 @@ def _goes_in(links: Links, segment: Segment) -> list[Node]:
     return [n for n, mine in zip_longest(links.before[first.id], own) if n and not mine]
 
 
-def _has_many(links: Links, node: Node) -> bool:
-    """An operation of so many lines that they are not drawn one by one: a sum of parts, a stack."""
-    lines = max(len(links.before[node.id]), len(links.after[node.id]))
-    return is_op(node) and lines > _MANY
-
-
 def _folded_box(names: dict[Segment | None, str], segment: Segment, nodes: list[Node]) -> Node:
     members: list[str] = []
     for node in nodes:  # what stands for a closed frame is not in the graph that is not folded
         members += [node.id] * (node.kind != "folded") + node.data.get("members", [])
     data = {"ops": 0 if segment.leaves else size_of(segment.ops), "members": members}
     data["segment"] = [n.id for n in segment.ops]
+
     about = {"side": segment.side, "region": segment.ops[0].region, "twin": names.get(segment.twin)}
     box = box_of(names[segment], segment.name, segment.words, data, **about)
     if not segment.leaves:
@@ -318,8 +318,8 @@ def _joined(graph: Graph, place: dict[str, str]) -> list[Edge]:
         joined = replace(first, tail=tail, head=head)
         joined.tail_port = first.tail_port if tail == first.tail else None
         joined.head_port = first.head_port if head == first.head else None
-        ends = [graph.nodes[n] for n in (tail, head) if n in graph.nodes]
-        if len(others) >= _MANY and any(map(is_op, ends)):
+        ends = graph.nodes.keys() & {tail, head}
+        if len(others) >= _MANY and any(is_op(graph.nodes[n]) for n in ends):
             joined.label = f"{1 + len(others)} parts"
         edges.append(joined)
     return edges
@@ -340,10 +340,9 @@ def closed(graph: Graph, opened: Collection[str] = ()) -> Graph:
     frames = grouped(inside, lambda frame: graph.regions[frame].holder or f"c{frame}")
     boxes = [_closed_box(graph, name, {f: inside[f] for f in frames[name]}) for name in frames]
     modules = [box for box in boxes if box.kind == "folded"]
-    forward = {box.name: box for box in modules if box.side == "forward"}
-    for box in modules:  # the two boxes of one module stand beside each other
-        if box.side == "backward" and box.name in forward:
-            graph.link(forward[box.name], box)
+    for sides in grouped(modules, lambda box: box.name).values():
+        if len(sides) == 2:  # the two boxes of one module stand beside each other
+            graph.link(*sides)
     place = {member: box.id for box in boxes for member in box.data["members"]}
     small = drawn_with(graph, boxes, place)
     small.regions = {r: frame for r, frame in graph.regions.items() if r not in shut}
@@ -381,8 +380,8 @@ def _closed_box(graph: Graph, name: str, frames: dict[str, list[Node]]) -> Node:
             f"{size_of(filter(is_op, nodes))} operations in {graph.regions[frame].label.split(' (')[0]}"
             for frame, nodes in frames.items()
         ]
-        return replace(held, data=held.data | data, lines=(*held.lines, *lines), bold=True)
-    region = graph.regions[data["regions"][0]]
+        return replace(held, data=held.data | data, lines=(*held.lines, *lines))
+    region = graph.regions[next(iter(frames))]
     kind = "parameters" if all(n.kind == "leaf" for n in members) else "values"
     words = f"{data['ops']} operations" if data["ops"] else f"{len(members)} {kind}"
     return box_of(name, region.label, words, data, side=region.side, region=region.parent)
@@ -544,7 +543,7 @@ class View:
         self.graph = self._opened()
         inside = set(box.data["members"])
         boxes = [n for n in self.graph if n.kind == "folded" and n.side == box.side]
-        parts = sum(not inside.isdisjoint(n.data.get("members", ())) for n in boxes)
+        parts = sum(not inside.isdisjoint(n.data["members"]) for n in boxes)
         words = f" into {parts} parts" if parts else ""
         return f"Opened {shorten(box.name, 60)}{words}."
 
@@ -578,8 +577,7 @@ def found_ops(graph: Graph, text: str) -> set[str]:
         touching += [hit] if is_op(hit) else [*links.before[hit.id], *links.after[hit.id]]
     wanted = {op.id for op in touching[:MOST] if is_op(op)}
     shown: dict[str, Node] = {}
-    for side in ("forward", "backward"):
-        row = [n for n in graph if is_op(n) and n.side == side]
+    for row in grouped(filter(is_op, graph), lambda n: n.side).values():
         for i, op in enumerate(row):
             if op.id in wanted:
                 beside = row[max(0, i - AROUND) : i + AROUND + 1]
