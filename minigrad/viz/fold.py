@@ -330,9 +330,8 @@ def _joined(graph: Graph, place: dict[str, str]) -> list[Edge]:
 
 def closed(graph: Graph, opened: Collection[str] = ()) -> Graph:
     """The graph with its inner frames closed, except those whose ids are in ``opened``."""
-    closing = _inner(graph) - set(opened)
     shut: dict[str | None, str] = {  # in each frame the outermost one that closes
-        r: f for r in graph.regions for f in _outwards(graph, r) if f in closing
+        r: f for r in graph.regions for f in _outwards(graph, r) if f not in opened
     }
     inside = grouped((n for n in graph if n.region in shut), lambda n: shut[n.region])
     if not inside:
@@ -354,15 +353,12 @@ def closed(graph: Graph, opened: Collection[str] = ()) -> Graph:
 
 
 def _outwards(graph: Graph, region: str | None) -> Iterator[str]:
-    """A frame, then those around it, from the inside out."""
+    """A frame, then those around it, from the inside out: without the outermost one."""
     while region:
-        yield region
         frame = graph.regions[region]
+        if frame.holder or frame.parent:
+            yield region
         region = graph.nodes[frame.holder].region if frame.holder else frame.parent
-
-
-def _inner(graph: Graph) -> set[str]:
-    return {r.id for r in graph.regions.values() if r.holder or r.parent}
 
 
 def _closed_box(graph: Graph, name: str, frames: dict[str, list[Node]]) -> Node:
@@ -432,10 +428,10 @@ def _pieces(segment: Segment, ids: Collection[str], part: bool) -> Iterator[Segm
             length = 1 if few else period * -(-length // (period * PARTS))
         for start in range(0, len(ops), length):
             piece = ops[start : start + length]
-            whole = (at + start) % period == 0 == len(piece) % period and len(piece) > period
+            whole = at % period == 0 == len(piece) % period and len(piece) > period
             if len(piece) > 1:
                 yield Segment(piece, segment.period if whole else 0)
-        at += len(ops)
+            at += len(piece)
 
 
 # ---- What is opened in a folded picture ----
@@ -487,7 +483,7 @@ class View:
         shut, parts = self.folding
         named = {i for o in openings if not o.part for i in o.ids}
         at = {i if i in graph.regions else graph.nodes[i].region for i in named}
-        frames = {frame for region in at for frame in _outwards(graph, region)} & _inner(graph)
+        frames = {frame for region in at for frame in _outwards(graph, region)}
         if shut is not graph and frames:
             shut = closed(graph, frames)
             if len(shut.nodes) > self.most:

@@ -75,7 +75,7 @@ def parameters(method: Any) -> tuple[str, ...]:
         parameters = inspect.signature(method).parameters.values()
     except (TypeError, ValueError):
         return ()
-    plain = all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+    plain = all(p.kind <= p.POSITIONAL_OR_KEYWORD for p in parameters)
     return tuple(p.name for p in parameters) if plain else ()
 
 
@@ -114,10 +114,9 @@ def _returned(function: Any, known: dict[str, ast.expr]) -> Formulas:
                 meanings = [resolved(part, known) for part in parts]
                 names = [target.id for target in targets if isinstance(target, ast.Name)]
                 known |= dict(zip(names, meanings, strict=True))
-            case ast.Return(ast.Tuple(parts)):
-                return tuple(resolved(part, known) for part in parts)
             case ast.Return(ast.expr() as value):
-                return (resolved(value, known),)
+                parts = value.elts if isinstance(value, ast.Tuple) else [value]
+                return tuple(resolved(part, known) for part in parts)
             case _:
                 break
     raise NotUnderstood

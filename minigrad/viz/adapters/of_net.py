@@ -35,15 +35,11 @@ def sides(x: Any) -> Sides:
 
 
 def leaves(op: Any) -> list[Any]:
-    """The operators of a net that hold no others, in the order in which they run."""
-    operators, stack = [], [op]
-    while stack:
-        at = stack.pop()
-        if hasattr(at, "ops"):
-            stack.extend(reversed(at.ops))
-        else:
-            operators.append(at)
-    return operators
+    """The operators of a net that hold no others."""
+    every = [op]
+    for each in every:  # grows while it is walked
+        every += getattr(each, "ops", ())
+    return [each for each in every if not hasattr(each, "ops")]
 
 
 def of_net(x: Any, values: Values | None = None) -> Graph:

@@ -105,11 +105,11 @@ class BlockSheet(Sheet):
         super().join()
         for name, nodes in self.versions.items() if self.loop else ():
             first, last = nodes[0], nodes[-1]
-            from_outside = first.id not in self.writer
-            if first is not last and from_outside:
+            if first.id in self.writer:
+                if not self.backward and name not in self.block.vars:
+                    add_word(last, "next")  # the condition, above all: the loop itself reads it
+            elif first is not last:  # it comes from outside
                 self.went_round(last, first)
-            elif not self.backward and not from_outside and name not in self.block.vars:
-                add_word(last, "next")  # the condition, above all: the loop itself reads it
         if self.facts.record is not None:
             self.ran()
 
