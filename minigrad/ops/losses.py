@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..errors import ArgumentError, DTypeError, IndexShapeError, ShapeError, describe, refusal
+from ..errors import ArgumentError, DTypeError, describe, op_error, refusal
 from ..primitives.arguments import Value, as_value, dtype_of
 from ..primitives.registry import elementwise, primitive
 from .activations import softplus
@@ -40,8 +40,8 @@ def one_hot(indices, num_classes=None):
         if known is None or not known.size:
             raise refusal("one_hot does not know how many classes there are", "num_classes=10")
         num_classes = int(known.max()) + 1
-    if known is not None and (wrong := uncounted(known, num_classes)):
-        raise refusal(f"one_hot: {wrong[0]}", "num_classes=…, above the largest", IndexShapeError)
+    if known is not None:
+        check_counts(known, num_classes, "num_classes=…, above the largest")
     return astype(equal(expand_dims(indices, -1), np.arange(num_classes)), int)
 
 
@@ -89,10 +89,9 @@ def cross_entropy(
 def mean_cross_entropy(x, target, *, axis=-1):
     """Mean of ``-log(softmax(x))`` at integer classes."""
     usual = axis == -1 and target.shape == x.shape[:-1] and target.dtype.kind in "iu"
-    if not usual and (wrong := misnamed(x.shape, target, axis)):
-        raise ValueError("; repair: ".join(wrong))
-    if wrong := uncounted(target, x.shape[axis]):
-        raise IndexError("; repair: ".join(wrong))
+    if not usual:
+        check_rows(x.shape, target, axis)
+    check_counts(target, x.shape[axis])
     low = lowered(x, axis)
     picked = low[_places(low.shape, target, axis)]
     losses = np.log(np.add.reduce(np.exp(low), axis=axis)) - picked
@@ -132,23 +131,21 @@ def _known(classes):
     return array if isinstance(array, np.ndarray | np.generic) else None
 
 
-def uncounted(target, classes):
-    """What is wrong with targets that are not all classes, and the repair; None if they are."""
-    low, high = np.minimum.reduce, np.maximum.reduce
-    if not target.size or classes < 0:  # which is an open size
-        return None
-    if low(target, None) >= 0 and high(target, None) < classes:
-        return None
-    what = f"classes from {target.min()} to {target.max()} are not all among 0 … {classes - 1}"
-    return what, "count classes from 0"
+def check_counts(target, classes, advice="count classes from 0"):
+    """Errors: `IndexError` for targets that are not all among so many classes; -1 is an open size."""
+    if target.size and classes >= 0:
+        low, high = np.minimum.reduce(target, None), np.maximum.reduce(target, None)
+        if low < 0 or high >= classes:
+            what = f"classes from {low} to {high} are not all among 0 … {classes - 1}"
+            raise IndexError(f"{what}; repair: {advice}")
 
 
-def misnamed(shape, target, axis):
-    """What is wrong with targets that do not name one class for each row, and the repair; None if they do."""
+def check_rows(shape, target, axis):
+    """Errors: `ValueError` for targets that do not name one class for each row."""
     axis = one_axis(axis, len(shape))
     rows, target_shape, dtype = shape[:axis] + shape[axis + 1 :], np.shape(target), dtype_of(target)
     if dtype.kind in "iu" and fits(target_shape, rows):
-        return None
+        return
     advice = f"integers of shape {list(rows)}"
     column = len(target_shape) == len(shape) and 1 in target_shape
     if fits(target_shape, shape):  # one truth value, or one share, for each class
@@ -163,7 +160,8 @@ def misnamed(shape, target, axis):
         advice = "the scores come first: cross_entropy(scores, labels)"
     elif dtype.kind in "iu" and len(shape) > 2 and fits(target_shape, shape[:1] + shape[2:]):
         advice += "; where the classes are counted by axis 1: axis=1"
-    return f"{dtype}{list(target_shape)} does not name one class for each row", advice
+    what = f"{dtype}{list(target_shape)} does not name one class for each row"
+    raise ValueError(f"{what}; repair: {advice}")
 
 
 def _places(shape, target, axis):
@@ -191,12 +189,12 @@ def _likelihood(x, target, axis, reduction, weight, ignore_index, share):
     if ignore_index is not None:
         counted = not_equal(target, ignore_index)
         target = where(counted, target, 0)
-    wrong, error = misnamed(np.shape(x), target, axis), ShapeError
-    if not wrong and (classes := _known(target)) is not None:
-        wrong, error = uncounted(classes, np.shape(x)[axis]), IndexShapeError
-    if wrong:
-        shown = f"nll(x: {describe(x)}, target: {describe(target)}, axis={axis}) is not possible"
-        raise refusal(f"{shown}: {wrong[0]}", wrong[1], error)
+    try:
+        check_rows(np.shape(x), target, axis)
+        if (classes := _known(target)) is not None:
+            check_counts(classes, np.shape(x)[axis])
+    except (ValueError, IndexError) as error:
+        raise op_error("nll", ("x", "target"), (x, target), {"axis": axis}, error) from None
     counts = None
     if weight is not None:
         x, counts = x * _along(weight, x, axis), take(weight, target, 0)
