@@ -46,8 +46,7 @@ def output_size(size, kernel, stride, padding, dilation):
 def framed(shape, padding):
     """The shape of images with a border around height and width, and where they stand in it."""
     (p, q), (n, c, h, w) = padding, shape
-    inside = slice(None), slice(None), slice(p, p + h), slice(q, q + w)
-    return (n, c, h + 2 * p, w + 2 * q), inside
+    return (n, c, h + 2 * p, w + 2 * q), (..., slice(p, p + h), slice(q, q + w))
 
 
 def padded(x, padding, value=0):
@@ -60,31 +59,24 @@ def padded(x, padding, value=0):
     return out
 
 
-def columns_of(x, kernel, stride, padding, dilation):
-    """All windows, [batch, channels, window height, window width, rows, cols]."""
+def columns_of(x, filters, groups, stride, padding, dilation):
+    """All windows of filters of a shape, one in a column: [batch, groups, places in a window, windows]."""
     x = padded(x, padding)
-    size = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
+    size = [(k - 1) * d + 1 for k, d in zip(filters[2:], dilation, strict=True)]
     windows = np.lib.stride_tricks.sliding_window_view(x, size, (2, 3))
     windows = windows[:, :, :: stride[0], :: stride[1], :: dilation[0], :: dilation[1]]
-    return np.transpose(windows, (0, 1, 4, 5, 2, 3))
-
-
-def add_columns(columns, shape, stride, padding, dilation):
-    """Add every window back to its place."""
-    wide, inside = framed(shape, padding)
-    out = np.zeros(wide, columns.dtype)
-    for (i, j), place in windows(columns.shape[2:4], columns.shape[4:], stride, dilation):
-        out[place] += columns[:, :, i, j]
-    return out[inside]
+    rows, cols = windows.shape[2:4]
+    columns = np.transpose(windows, (0, 1, 4, 5, 2, 3))
+    return columns.reshape(len(x), groups, math.prod(filters[1:]), rows * cols)
 
 
 def windows(kernel, count, stride, dilation=(1, 1)):
-    """For each place (i, j) in a window: the slice of the image that stands there."""
-    for i, j in np.ndindex(*kernel):
-        starts = i * dilation[0], j * dilation[1]
-        steps = zip(starts, stride, count, strict=True)
-        places = [slice(a, a + s * (n - 1) + 1, s) for a, s, n in steps]
-        yield (i, j), (slice(None), slice(None), *places)
+    """For each place in a window, row by row: the slice of the image that stands there."""
+    down, right = (
+        [slice(i * d, i * d + s * (n - 1) + 1, s) for i in range(k)]
+        for k, n, s, d in zip(kernel, count, stride, dilation, strict=True)
+    )
+    return [(..., rows, cols) for rows in down for cols in right]
 
 
 # -- convolutions --------------------------------------------------------------------------
@@ -108,34 +100,35 @@ def conv2d(x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
             f"w is [out, channels / groups, height, width]"
         )
     how = pair(stride), pair(padding), pair(dilation)
-    rows, cols = output_size(x.shape[2:], w.shape[2:], *how)
-    n, filters = len(x), w.reshape(groups, len(w) // groups, -1)
-    columns = columns_of(x, w.shape[2:], *how)
-    columns = columns.reshape(n, groups, filters.shape[2], rows * cols)
-    out = np.matmul(filters, columns).reshape(n, len(w), rows, cols)
+    count = output_size(x.shape[2:], w.shape[2:], *how)
+    filters = w.reshape(groups, len(w) // groups, -1)
+    columns = columns_of(x, w.shape, groups, *how)
+    out = np.matmul(filters, columns).reshape(len(x), len(w), *count)
     return out if b is None else out + np.reshape(b, (-1, 1, 1))
 
 
 @primitive(infer=shape_attr)
 def conv2d_input(x, w, *, shape, stride=1, padding=0, dilation=1, groups=1):
     """Spread values ``x`` over the windows they came from: the way back to the input."""
-    how = _fits(x, shape, w.shape, stride, padding, dilation)
-    filters = np.swapaxes(w.reshape(groups, len(w) // groups, -1), 1, 2)
-    places = x.shape[2] * x.shape[3]  # -1 could be anything where the batch is empty
-    values = x.reshape(len(x), groups, filters.shape[2], places)
-    columns = np.matmul(filters, values)
-    columns = columns.reshape(len(x), shape[1], *w.shape[2:], *x.shape[2:])
-    return add_columns(columns, shape, *how)
+    stride, padding, dilation = _fits(x, shape, w.shape, stride, padding, dilation)
+    kernel, count = w.shape[2:], x.shape[2:]
+    filters = w.reshape(groups, len(w) // groups, -1)
+    values = x.reshape(len(x), *filters.shape[:2], math.prod(count))
+    columns = np.matmul(np.swapaxes(filters, 1, 2), values)
+    columns = columns.reshape(len(x), shape[1], math.prod(kernel), *count)
+    wide, inside = framed(shape, padding)
+    out = np.zeros(wide, columns.dtype)
+    for k, place in enumerate(windows(kernel, count, stride, dilation)):
+        out[place] += columns[:, :, k]
+    return out[inside]
 
 
 @primitive(infer=shape_attr)
 def conv2d_weight(x, y, *, shape, stride=1, padding=0, dilation=1, groups=1):
     """Products of the windows of ``x`` with values ``y``: the way back to the filters."""
     how = _fits(y, x.shape, shape, stride, padding, dilation)
-    columns = columns_of(x, shape[2:], *how)
-    n, places = len(x), y.shape[2] * y.shape[3]
-    columns = columns.reshape(n, groups, math.prod(shape[1:]), places)
-    values = y.reshape(n, groups, shape[0] // groups, places)
+    columns = columns_of(x, shape, groups, *how)
+    values = y.reshape(len(x), groups, shape[0] // groups, columns.shape[3])
     return np.add.reduce(np.matmul(values, np.swapaxes(columns, 2, 3)), axis=0).reshape(shape)
 
 
@@ -237,10 +230,8 @@ def max_pool2d(x, *, kernel_size, stride=None, padding=0):
     """
     places, border = plan(x.shape, kernel_size, stride, padding)
     x = padded(x, border, lowest(x.dtype))
-    if len(places) == 1:
-        return np.array(x[places[0]])
-    out = np.maximum(x[places[0]], x[places[1]])
-    for place in places[2:]:
+    out = np.array(x[places[0]])
+    for place in places[1:]:
         np.maximum(out, x[place], out=out)
     return out
 
@@ -323,7 +314,7 @@ def plan(shape, kernel_size, stride, padding):
             f"repair: padding={min(kernel) // 2}, or pad(x, pad_width) first"
         )
     count = output_size(shape[2:], kernel, step, border, (1, 1))
-    return [place for _, place in windows(kernel, count, step)], border
+    return windows(kernel, count, step), border
 
 
 def _winners(x, top, places, border):
