@@ -125,10 +125,7 @@ def add_n(*x):
             f"the shapes differ: {[list(np.shape(a)) for a in x]}; "
             f"repair: use add, which broadcasts"
         )
-    out = np.asarray(x[0]) if x[1:] else np.array(x[0])
-    for a in x[1:]:
-        out = np.add(out, a)
-    return out
+    return sum(x[1:], np.array(x[0]))
 
 
 add_n.grad(x=lambda x_shape, out_grad: [out_grad for _ in x_shape]).formula(x="g")
@@ -190,11 +187,12 @@ def tile(x, *, repetitions):
 @primitive(infer=shape_attr)
 def untile(x, *, shape, repetitions):
     """Add up the repetitions: the gradient of `tile`."""
-    times = tuple(np.atleast_1d(repetitions).tolist())
-    ndim = max(len(shape), len(times))
-    times, old = (1,) * (ndim - len(times)) + times, (1,) * (ndim - len(shape)) + tuple(shape)
-    blocks = np.reshape(x, [n for pair in zip(times, old, strict=True) for n in pair])
-    return np.add.reduce(blocks, axis=tuple(range(0, 2 * ndim, 2))).reshape(shape)
+    blocks = []
+    for whole, n in zip(x.shape[::-1], [*shape[::-1], *[1] * x.ndim], strict=False):
+        blocks += [n, whole // max(n, 1)]
+    return np.add.reduce(x.reshape(blocks[::-1]), axis=tuple(range(0, 2 * x.ndim, 2))).reshape(
+        shape
+    )
 
 
 tile.grad(x=(untile, "out_grad, x_shape, repetitions", "untile(g, x.shape)"))

@@ -294,7 +294,11 @@ def var(x, *, axis=None, correction=0, keepdims=False):
     >>> mg.var(mg.tensor([1.0, 3.0]))
     tensor(1.)
     """
-    return _variance(x, axis, correction, keepdims)
+    if x.dtype == np.float16:  # squares of halves overflow
+        return var(x.astype(np.float32), axis, correction, keepdims).astype(np.float16)
+    centered = center(x, axis)
+    squares = np.add.reduce(centered * centered, axis=axis, keepdims=keepdims)
+    return squares / count_over(x.shape, axis, correction)
 
 
 def _var_rule(x, out_grad, x_shape, axis, correction, keepdims):
@@ -313,7 +317,7 @@ def std(x, *, axis=None, correction=0, keepdims=False):
     >>> mg.std(mg.tensor([1.0, 3.0]), correction=1)
     tensor(1.4142)
     """
-    return np.sqrt(_variance(x, axis, correction, keepdims))
+    return np.sqrt(var(x, axis, correction, keepdims))
 
 
 std.grad(
@@ -321,14 +325,6 @@ std.grad(
         x, safe_div(out_grad, 2 * out), x_shape, axis, correction, keepdims
     )
 ).formula(x="g * (x - mean(x)) / (out * (n - correction))")
-
-
-def _variance(x, axis, correction, keepdims):
-    if x.dtype == np.float16:  # squares of halves overflow
-        return _variance(x.astype(np.float32), axis, correction, keepdims).astype(np.float16)
-    centered = center(x, axis=axis)
-    squares = np.add.reduce(centered * centered, axis=axis, keepdims=keepdims)
-    return squares / count_over(x.shape, axis, correction)
 
 
 @primitive(type="l2_norm")
