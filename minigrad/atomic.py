@@ -48,8 +48,11 @@ def replacing(path: str | Path) -> Iterator[BinaryIO]:
         raise
 
 
-def set_all(changes: Sequence[tuple[Any, str, Any]]) -> None:
-    """Set attributes, given as (object, name, value); an error or an interrupt finds all of them old or all new.
+Changes = Sequence[tuple[Any, str, Any]]  #: of attributes: (object, name, value)
+
+
+def set_all(changes: Changes) -> None:
+    """Set attributes; an error or an interrupt finds all of them old or all new.
 
     >>> from types import SimpleNamespace
     >>> one, other = SimpleNamespace(x=0), SimpleNamespace(x=0)

@@ -135,8 +135,8 @@ def _verdict(
         hint = "the output has no graph: an op without a rule, detach() or no_grad() cut it"
     elif b and abs(a / b + 1) < 1e-3:
         hint = "the sign is wrong"
-    where_out = [int(n) for n in np.unravel_index(j, out.shape)]
-    where_in = [int(n) for n in np.unravel_index(i, x.shape)]
+    where_out = [*map(int, np.unravel_index(j, out.shape))]
+    where_in = [*map(int, np.unravel_index(i, x.shape))]
     name = f" ({x.name})" if x.name else ""
     return (
         f"gradcheck failed: d output {o}{where_out} / d input {k}{name}{where_in}: ours {a:.9g}, "

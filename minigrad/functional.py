@@ -161,8 +161,7 @@ def rows_of_jacobian(y: Tensor, xs: Tensors, create_graph: bool) -> Tensors:
     rows = [
         grad(y, xs, places == k, True, create_graph, materialize_grads=True) for k in range(y.size)
     ]
-    columns = zip(zip(*rows, strict=True), xs, strict=True)
-    return [ops.stack(c).reshape(y.shape + x.shape) for c, x in columns]
+    return [ops.stack(c).reshape(y.shape + c[0].shape) for c in zip(*rows, strict=True)]
 
 
 def hessian(function: Function, inputs: Any, create_graph: bool = False) -> Any:

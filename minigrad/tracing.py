@@ -79,8 +79,7 @@ def derivations(program: Program) -> tuple[Function, Function]:
     def derive(tensor: Any) -> None:
         needed: set[Any] = set()
         waiting = [tensor]
-        while waiting:
-            at = waiting.pop()
+        for at in waiting:  # which grows on the way
             node = getattr(at, "grad_fn", None)
             call, outs = calls.get(node, ((None, ()), ()))
             if id(at) in program.lifted or node in needed or all(at is not o for o in outs):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..atomic import set_all
+from ..atomic import Changes, set_all
 from ..errors import DTypeError, GradError, MinigradError, ShapeError, describe, refusal, unmasked
 from ..errors.other_libraries import TABLES, knows_others
 from ..ops.index import setitem
@@ -207,7 +207,7 @@ class Tensor(Operators):
         """Whether this is a leaf that required grad until ``requires_grad_(False)``."""
         return self._node is None and getattr(self, "_cut", None) == "frozen"
 
-    def _flow_changes(self, wanted: bool) -> list[tuple[Any, str, Any]]:
+    def _flow_changes(self, wanted: bool) -> Changes:
         """The attributes that turn the flow of gradients on or off, for `set_all`."""
         if not isinstance(wanted, bool | np.bool_):  # elsewhere a dtype stands here
             what = f"requires_grad is {describe(wanted)}"

@@ -1,6 +1,6 @@
 """Layers without memory: dense, convolution, pooling, embedding, dropout; layers in a row; activations; norms."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, dataclass_transform
 
@@ -258,7 +258,7 @@ class Sequential(Module):
     (2, 1)
     """
 
-    def __init__(self, *layers: Callable[..., Any]) -> None:
+    def __init__(self, *layers: Function) -> None:
         for layer in layers:
             if not callable(layer) or isinstance(layer, type):
                 what = f"Sequential holds modules and functions, not {describe(layer)}"
@@ -495,7 +495,7 @@ class BatchNorm(Module):
         if x.size < 2 * self.channels:
             what = f"one value per channel has no variance: {describe(x)}"
             raise refusal(what, "a larger batch, or eval()")
-        changes: list[tuple[Any, str, Any]] = []
+        changes: Listed = []
         for running, now in self._statistics(x._data):
             new = (1 - self.momentum) * running._data + self.momentum * now
             changes += replaced(running, new.astype(running.dtype, copy=False))

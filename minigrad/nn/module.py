@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..atomic import set_all
+from ..atomic import Changes, set_all
 from ..eager.tensor import Tensor, tensor
 from ..errors import DTypeError, MinigradError, describe, refusal
 from ..errors.calls import CheckedConstructors, misfit
@@ -226,7 +226,7 @@ def _children(at: Any) -> list[tuple[Any, Any]]:
     return [(k, v) for k, v in items if isinstance(v, Tensor | Module | list | tuple | dict)]
 
 
-def replaced(at: Tensor, array: Array) -> list[tuple[Any, str, Any]]:
+def replaced(at: Tensor, array: Array) -> Changes:
     """The changes that give a Tensor another array; a gradient it has is one of the old."""
     return [(at, "_grad", at.grad), (at, "_data", array), (at, "_exposed", False)]
 

@@ -304,8 +304,8 @@ def _slots(name: str, kernel: Function) -> ByName:
         if p.kind is p.VAR_POSITIONAL:
             list_input = p.name
     optional = frozenset(n for n in inputs if parameters[n] is None)
-    names = {"inputs": tuple(inputs), "optional": optional, "list_input": list_input}
-    return {**names, "attrs": attrs, "parameters": parameters}
+    slots = {"inputs": tuple(inputs), "optional": optional, "list_input": list_input}
+    return slots | {"attrs": attrs, "parameters": parameters}
 
 
 def parameters_of(function: Function) -> Names:
