@@ -65,8 +65,8 @@ def check_numbers(**numbers: Any) -> None:
 
 def check_options(options: Mapping[str, Any]) -> None:
     """The numbers among the options of an optimizer; a rate may be a schedule.  Errors: `ArgumentError`."""
-    known = [n for n in options if n in _ADVICE and not (n == "lr" and callable(options[n]))]
-    check_numbers(**{n: options[n] for n in known})
+    schedule = {"lr"} if callable(options["lr"]) else ()
+    check_numbers(**{n: v for n, v in options.items() if n in _ADVICE and n not in schedule})
 
 
 #: options of a group by the names that constructors have for them
@@ -238,10 +238,6 @@ class LambdaLR(CheckedConstructors):
         self.base_lrs = [group["lr"] for group in groups]
         self._set()
 
-    def rate(self, base: float, factor: Callable[[int], float]) -> float:
-        """The rate of a group, from its first one, at the present count."""
-        return self.eta_min + (base - self.eta_min) * factor(self.last_epoch)
-
     def step(self) -> None:
         """Count on and set the rates."""
         self.last_epoch += 1
@@ -263,9 +259,10 @@ class LambdaLR(CheckedConstructors):
         self._set()
 
     def _set(self) -> None:
-        rates = [*map(self.rate, self.base_lrs, self.lr_lambdas)]
-        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = rate
+        factors, least = [f(self.last_epoch) for f in self.lr_lambdas], self.eta_min
+        groups = self.optimizer.param_groups
+        for group, base, factor in zip(groups, self.base_lrs, factors, strict=True):
+            group["lr"] = least + (base - least) * factor
 
 
 class StepLR(LambdaLR):

@@ -17,6 +17,7 @@ primitive; calls with Variables come back to `answer`.
 """
 
 from collections.abc import Mapping
+from operator import attrgetter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -43,12 +44,9 @@ def answer(primitive: "Primitive", args: Args, attrs: Attrs) -> Any:
         args = ([*args[0]], *args[1:])  # an iterator gives its values once
         inputs = args[0]
     else:
-        inputs = args if not attrs else (*args, *map(attrs.get, primitive.inputs))
-    first = None
-    for value in inputs:
-        if isinstance(value, Value) and (first is None or value.priority > first.priority):
-            first = value
-    if first is not None:
+        inputs = (*args, *map(attrs.get, primitive.inputs))
+    if values := [v for v in inputs if isinstance(v, Value)]:
+        first = max(values, key=attrgetter("priority"))
         return first.apply_primitive(primitive, args, attrs)
     if "apply" in EAGER:
         return EAGER["apply"](primitive, args, attrs)
@@ -91,9 +89,8 @@ def public_function(primitive: "Primitive", called: str) -> FunctionType:
     public = FunctionType(FIRST_CALL, namespace, called)
     public.__doc__, public.__module__ = primitive.doc, kernel.__module__
     public.__qualname__ = called
-    public.__wrapped__ = kernel  # type: ignore[attr-defined]  # whose signature it shows
-    public.primitive = primitive  # type: ignore[attr-defined]
-    public.grad, public.formula = primitive.grad, primitive.formula  # type: ignore[attr-defined]
+    vars(public).update(primitive=primitive, grad=primitive.grad, formula=primitive.formula)
+    vars(public)["__wrapped__"] = kernel  # whose signature it shows
     return public
 
 

@@ -25,7 +25,7 @@ it.
 """
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from keyword import iskeyword
 from types import FunctionType
@@ -39,7 +39,7 @@ from .dispatch import forget, public_function
 REGISTRY: "dict[str, Primitive]" = {}  #: op type → primitive (the OpInfoMap of the documents)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Rule:
     """The gradient of ``inputs`` (several only where they share work): ``function`` and what it names."""
 
@@ -91,7 +91,7 @@ class Primitive:
                 advice = "one function for all inputs, or one for each by its name"
                 raise refusal(what, advice, RuleError)
             inputs = tuple(n for n in self.inputs if n not in self.nondiff)
-            self._add(Rule(inputs, by_position(joint), parameters_of(joint), joint=True))
+            self._add(inputs, joint, joint=True)
             return joint
         for name, rule in rules.items():
             if name not in self.inputs:
@@ -99,11 +99,11 @@ class Primitive:
                 raise refusal(what, "a rule is given by the name of its input", RuleError)
             if isinstance(rule, tuple):
                 rule, names, *formula = rule
-                self._add(Rule((name,), rule, tuple(names.split(", "))))
+                self._add((name,), rule, names.split(", "))
                 said = names.replace("_shape", ".shape").replace("out_grad", "g")
                 self.formulas[name] = formula[0] if formula else f"{rule.primitive.called}({said})"
             else:
-                self._add(Rule((name,), by_position(rule), parameters_of(rule)))
+                self._add((name,), rule)
         return self.function
 
     def formula(self, **texts: str) -> None:
@@ -115,8 +115,12 @@ class Primitive:
         """
         self.formulas.update(texts)
 
-    def _add(self, rule: Rule) -> None:
-        legal = self.legal_reads()
+    def _add(
+        self, inputs: Names, function: Function, reads: Iterable[str] = (), joint: bool = False
+    ) -> None:
+        """One rule for inputs; it reads what its parameters name, or ``reads``."""
+        reads = tuple(reads or inspect.signature(function).parameters)
+        rule, legal = Rule(inputs, by_position(function), reads, joint), self.legal_reads()
         for name in rule.reads:
             if legal.count(name) > 1:
                 raise refusal(
@@ -145,10 +149,10 @@ class Primitive:
         shapes = [f"{n}_{what}" for n in self.inputs for what in ("shape", "dtype")]
         return [*self.inputs, *self.outputs, *grads, *self.attrs, *shapes]
 
-    def wanted_rules(self, wanted: Any = None) -> Iterator[Rule]:
+    def wanted_rules(self, wanted: Any = None) -> Iterable[Rule]:
         """The rules for the wanted inputs (all by default), each once, in the order of the inputs."""
         asked = [n for n in self.differentiable if wanted is None or n in wanted]
-        yield from {id(self.rules[n]): self.rules[n] for n in asked}.values()
+        return dict.fromkeys(self.rules[n] for n in asked)
 
     def reads(self, wanted: Any = None) -> Names:
         """What the rules of the wanted inputs name: inputs, outputs, gradients, attrs, shapes, in that order."""
@@ -161,17 +165,15 @@ class Primitive:
 
     def placed(self, values: Args, named: Attrs, first: int = 0) -> Listed:
         """The values of a call in the places of its parameters, from the ``first`` on; defaults where none is given."""
-        places = [*self.parameters.values()][first:]
+        places = dict([*self.parameters.items()][first:])
         if len(values) > len(places):
             raise self.call_error(first + len(values))
-        places[: len(values)] = values
-        names = [*self.parameters][first:] if named else []
+        places |= zip(places, values, strict=False)
         for name, value in named.items():
-            k = names.index(name) if name in names else None
-            if k is None or places[k] is not self.parameters[name]:
+            if places.get(name, self) is not self.parameters.get(name):  # unknown, or given twice
                 raise self.call_error(first + len(values), name)
-            places[k] = value
-        return places
+            places[name] = value
+        return [*places.values()]
 
     def bind(self, args: Args, attrs: Attrs) -> tuple[Args, Attrs]:
         """Sort the arguments of a call into inputs and attrs: a list slot may be given a list, attrs by position.
@@ -306,11 +308,6 @@ def _slots(name: str, kernel: Function) -> ByName:
     optional = frozenset(n for n in inputs if parameters[n] is None)
     slots = {"inputs": tuple(inputs), "optional": optional, "list_input": list_input}
     return slots | {"attrs": attrs, "parameters": parameters}
-
-
-def parameters_of(function: Function) -> Names:
-    """The names of a function's parameters."""
-    return tuple(inspect.signature(function).parameters)
 
 
 def by_position(function: Function) -> Function:
