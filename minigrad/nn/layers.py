@@ -498,7 +498,7 @@ class BatchNorm(Module):
         changes: Listed = []
         for running, now in self._statistics(x._data):
             new = (1 - self.momentum) * running._data + self.momentum * now
-            changes += replaced(running, new.astype(running.dtype, copy=False))
+            changes += replaced(running, new.astype(running.dtype, copy=False), None)
         set_all(changes)
 
     def _statistics(self, x: Any) -> Iterator[tuple[Any, Any]]:

@@ -181,8 +181,7 @@ class Module(CheckedConstructors):
         """Turn all floating-point numbers inside to another dtype; returns self."""
         dtype = floating(dtype)
         floats = [at for _, at in self.named_tensors() if at.dtype.kind == "f"]
-        values = [change for at in floats for change in replaced(at, at._data.astype(dtype))]
-        set_all([*values, *((at, "_grad", None) for at in floats)])
+        set_all([c for at in floats for c in replaced(at, at._data.astype(dtype), None)])
         return self
 
     # -- state ------------------------------------------------------------------------------
@@ -200,7 +199,7 @@ class Module(CheckedConstructors):
         tensors = dict(self.named_tensors())
         own = {path: at._data for path, at in tensors.items()}
         values = fitting_state(f"this {type(self).__name__}", own, state, StateError)
-        set_all([c for path, at in tensors.items() for c in replaced(at, values[path])])
+        set_all([c for path, at in tensors.items() for c in replaced(at, values[path], at.grad)])
 
     def __repr__(self) -> str:
         lines = []
@@ -226,9 +225,9 @@ def _children(at: Any) -> list[tuple[Any, Any]]:
     return [(k, v) for k, v in items if isinstance(v, Tensor | Module | list | tuple | dict)]
 
 
-def replaced(at: Tensor, array: Array) -> Changes:
-    """The changes that give a Tensor another array; a gradient it has is one of the old."""
-    return [(at, "_grad", at.grad), (at, "_data", array), (at, "_exposed", False)]
+def replaced(at: Tensor, array: Array, grad: Tensor | None) -> Changes:
+    """The changes that give a Tensor another array, and a gradient."""
+    return [(at, "_grad", grad), (at, "_data", array), (at, "_exposed", False)]
 
 
 def floating(dtype: Any) -> DType:
