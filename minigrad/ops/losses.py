@@ -133,11 +133,13 @@ def _known(classes):
 
 def check_counts(target, classes, advice="count classes from 0"):
     """Errors: `IndexError` for targets that are not all among so many classes; -1 is an open size."""
-    if target.size and classes >= 0:
-        low, high = np.minimum.reduce(target, None), np.maximum.reduce(target, None)
-        if low < 0 or high >= classes:
-            what = f"classes from {low} to {high} are not all among 0 … {classes - 1}"
-            raise IndexError(f"{what}; repair: {advice}")
+    if not target.size or classes < 0:
+        return
+    low, high = np.minimum.reduce(target, None), np.maximum.reduce(target, None)
+    if low >= 0 and high < classes:
+        return
+    what = f"classes from {low} to {high} are not all among 0 … {classes - 1}"
+    raise IndexError(f"{what}; repair: {advice}")
 
 
 def check_rows(shape, target, axis):
