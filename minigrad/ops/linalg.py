@@ -70,14 +70,16 @@ def matmul_nt(x, y, *, shape):
 @primitive(infer=shape_attr)
 def matmul_tn(x, y, *, shape):
     """``xᵀ @ y`` summed to ``shape``: the gradient of a product's second factor."""
+    if len(shape) == 1:
+        return np.matmul(y.reshape(-1), x.reshape(y.size, shape[0]))
     if len(shape) > 2:
         if x.ndim == 1:
             x, y = x[None], y[..., None, :]
         return sum_to(np.matmul(np.swapaxes(x, -1, -2), y), shape)
     if x.ndim != 2:  # one factor for the whole stack, or for one row
         rows = math.prod(x.shape[:-1])
-        x, y = x.reshape(rows, shape[0]), y.reshape(rows, *shape[1:])
-    few = shape[0] * shape[-1] <= FEW  # dot writes zeros before it writes the product
+        x, y = x.reshape(rows, shape[0]), y.reshape(rows, shape[1])
+    few = shape[0] * shape[1] <= FEW  # dot writes zeros before it writes the product
     return x.T.dot(y) if few else np.matmul(x.T, y)
 
 
