@@ -289,14 +289,10 @@ def _selected(inputs, attrs):
     return [((-1, *shape[1:]), dtype)]
 
 
-def _spread(inputs, attrs):
-    (mask, _), (rows, dtype) = inputs["mask"][0], inputs["x"][0]
-    return [(mask + rows[1:], dtype)]
-
-
 def _merged(inputs, attrs):
-    (mask, _), (yes, dtype), (_no, other) = (inputs[s][0] for s in ("mask", "yes", "no"))
-    return [((mask[0], *yes[1:]), np.result_type(dtype, other))]
+    ((mask, _),) = inputs["mask"]
+    shapes, dtypes = zip(*[inputs[s][0] for s in ("x", "yes", "no") if s in inputs], strict=True)
+    return [(mask + shapes[0][1:], np.result_type(*dtypes))]
 
 
 @primitive(nondiff=("mask",), infer=_selected)
@@ -314,7 +310,7 @@ def select_rows(x, mask):
     return x[mask]
 
 
-@primitive(nondiff=("mask",), infer=_spread)
+@primitive(nondiff=("mask",), infer=_merged)
 def spread_rows(x, mask):
     """Rows put where the mask holds, zeros elsewhere: the gradient of `select_rows`."""
     if np.count_nonzero(mask) != len(x):

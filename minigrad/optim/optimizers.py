@@ -427,9 +427,9 @@ class Optimizer(CheckedConstructors):
             what = f"a group of parameters is a dictionary with 'params', not {given}"
             raise refusal(what, advice, GradError)
         options = {_NAMES.get(name, name): v for name, v in group.items()}
+        known = [n for n in (*_NAMES, *defaults) if _NAMES.get(n, n) in defaults]
         for name in group:
-            if _NAMES.get(name, name) not in {"params", *defaults}:
-                known = [n for n in (*_NAMES, *defaults) if _NAMES.get(n, n) in defaults]
+            if name not in ("params", *known):
                 what = f"a group of parameters has no {name!r}{did_you_mean(meant(name, known) or name, known)}"
                 advice = "momentum=0.9 for all groups" if name in _NAMES else advice
                 raise refusal(what, f"an option that all groups have: {advice}", ArgumentError)

@@ -84,11 +84,9 @@ class Operators(Value):
 def install(functions: dict[str, Function]) -> None:
     """Give `Operators` its operators and methods; called once, when the functions are there."""
     for dunder, name in OPERATORS.items():
-        setattr(Operators, dunder, functions[name])
+        setattr(Operators, dunder, _of_truth(functions[name], name))
     for dunder, name in REFLECTED.items():
-        setattr(Operators, dunder, _swapped(functions[name]))
-    for dunder in _OF_TRUTH:
-        setattr(Operators, dunder, _of_truth(getattr(Operators, dunder), dunder))
+        setattr(Operators, dunder, _of_truth(_swapped(functions[name]), name))
     for name in METHODS:
         setattr(Operators, name, functions[name])
 
@@ -98,12 +96,14 @@ def _swapped(function: Function) -> Function:
 
 
 #: operators that elsewhere combine the bits of integers, and here truth values only
-_OF_TRUTH = {"__and__": "&", "__or__": "|", "__xor__": "^", "__invert__": "~",
-             "__rand__": "&", "__ror__": "|", "__rxor__": "^"}  # fmt: skip
+_OF_TRUTH = {"logical_and": "&", "logical_or": "|", "logical_xor": "^", "logical_not": "~"}
 
 
-def _of_truth(function: Function, dunder: str) -> Function:
-    sign, name = _OF_TRUTH[dunder], (OPERATORS | REFLECTED)[dunder]
+def _of_truth(function: Function, name: str) -> Function:
+    """The operator of a function; of one that combines truth values, it takes nothing else."""
+    if name not in _OF_TRUTH:
+        return function
+    sign = _OF_TRUTH[name]
     example = "~(x != 0)" if sign == "~" else f"(x != 0) {sign} …"
 
     def operator(self: Any, *other: Any) -> Any:
