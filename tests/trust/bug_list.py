@@ -584,8 +584,8 @@ CALLS = [
         "primitives.registry",
         (
             "a keyword that nobody knows is dropped",
-            "k = names.index(name) if name in names else None",
-            "k = names.index(name) if name in names else None\n            if k is None:\n                continue",
+            "for name, value in named.items():",
+            "for name, value in named.items():\n            if name not in places:\n                continue",
         ),
     ),
     *bugs(
@@ -619,8 +619,8 @@ MODULES = [
         ),
         (
             "a gradient stays in the dtype of before",
-            'set_all([*values, *((at, "_grad", None) for at in floats)])',
-            "set_all(values)",
+            "replaced(at, at._data.astype(dtype), None)",
+            "replaced(at, at._data.astype(dtype), at.grad)",
         ),
     ),
     *bugs(
