@@ -13,7 +13,7 @@ import operator
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -27,6 +27,7 @@ from ..ops import astype
 from ..ops.index import along, slices_at, split_index
 from ..ops.index import scatter as scattered
 from ..ops.losses import reduced
+from ..primitives.arguments import Args, Function, Listed
 from ..static.program.program import Program, data, program_guard
 from ..static.program.variable import Variable
 from .replay import entering
@@ -34,7 +35,7 @@ from .replay import entering
 _names = read_tables(Path(__file__).with_name("aten.ini"))
 _DROPS = "a probability: model.eval() turns it off"
 
-TABLE: dict[str, Callable[..., Any]] = {
+TABLE: dict[str, Function] = {
     name: getattr(mg, name) for names in _names["same"].values() for name in names.split()
 }
 TABLE |= {name: getattr(mg, to) for name, to in _names["renamed"].items()}
@@ -306,7 +307,7 @@ def convolution(x, w, b, stride, padding, dilation, transposed, output_padding, 
     return mg.conv2d(x, w, b, stride, padding, dilation, groups)
 
 
-def _windows(kernel_size: Any, stride: Any, padding: Any) -> list[Any]:
+def _windows(kernel_size: Any, stride: Any, padding: Any) -> Listed:
     return [_pair(kernel_size), _pair(stride) if stride else None, _pair(padding)]
 
 
@@ -387,7 +388,7 @@ def from_torch(function: Any, *examples: Any) -> Program:
     return _Translation(torch, _exported(torch, function, copies)).program
 
 
-def _exported(torch: Any, function: Any, examples: tuple[Any, ...]) -> Any:
+def _exported(torch: Any, function: Any, examples: Args) -> Any:
     """The graph of a function: functional, and with no operation that can be taken apart into known ones."""
     module = function if isinstance(function, torch.nn.Module) else _called(torch, function)
     with _quiet():

@@ -6,7 +6,6 @@ down as a loop.
 """
 
 import operator
-from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -23,10 +22,11 @@ from ..compiler.step import Step
 from ..compiler.tracer import Retarget
 from ..errors import ProgramError, told
 from ..ops.windows import pair, transposed_shape
+from ..primitives.arguments import Attrs, ByName, Function
 from ..static.program.program import Program
 from .replay import Replay, entering
 
-COUNTERPARTS: dict[str, Callable[..., Any]] = {"erf": jax_erf}
+COUNTERPARTS: dict[str, Function] = {"erf": jax_erf}
 
 
 counterpart = entering(COUNTERPARTS)
@@ -133,11 +133,11 @@ class JaxStep(Step):
         return JaxReplay(program, self)
 
     @property
-    def function(self) -> Callable[..., Any] | None:
+    def function(self) -> Function | None:
         """The function that was jitted last."""
         return self._current  # type: ignore[return-value]
 
-    def _read_scope(self, values: dict[str, Any]) -> None:
+    def _read_scope(self, values: ByName) -> None:
         for name, value in values.items():
             if name in self.parameters:
                 self.parameters[name] = jnp.asarray(value)
@@ -192,7 +192,7 @@ class JaxReplay(Replay):
         """In the shape and dtype of an Array."""
         return jnp.broadcast_to(jnp.asarray(value, array.dtype), array.shape)
 
-    def function(self, path: str, args: Any, kwargs: dict[str, Any], out: Array) -> Any:
+    def function(self, path: str, args: Any, kwargs: Attrs, out: Array) -> Any:
         """The function of the same name."""
         kwargs.pop("kind", None)  # JAX sorts stably
         return operator.attrgetter(path.removeprefix("np."))(jnp)(*args, **kwargs)
@@ -217,7 +217,7 @@ class JaxReplay(Replay):
             return source.at[call.args[1]].set(value)
         return source.ravel().at[self.places(call)].set(value).reshape(source.shape)
 
-    def opaque(self, call: Call, args: Any, attrs: dict[str, Any]) -> Any:
+    def opaque(self, call: Call, args: Any, attrs: Attrs) -> Any:
         """A kernel as a whole: its counterpart, or its code with jax.numpy in NumPy's place."""
         kernel = COUNTERPARTS.get(call.path) or self.retarget.of(call.function)
         return kernel(*args, **attrs)

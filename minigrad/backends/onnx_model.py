@@ -29,6 +29,7 @@ from ..compiler.schedule import Branch, Call, Loop
 from ..errors import read_tables, wrong
 from ..ops.shape import axis_tuple
 from ..ops.windows import pair
+from ..primitives.arguments import Args, Attrs, ByName, Function, Listed
 from ..static.program.operator import names_of
 from ..static.program.program import Program
 from ..static.run.executor import data_of, fed_shapes
@@ -54,7 +55,7 @@ class Symbol:
 
 
 #: functions ONNX has not, in functions of NumPy that it has; near 0, log1p and expm1 lose what NumPy's would keep
-COMPOSED: dict[str, Callable[..., Any]] = {
+COMPOSED: dict[str, Function] = {
     "not_equal": lambda x, y: np.logical_not(np.equal(x, y)),
     "log1p": lambda x: np.log(1.0 + x),
     "expm1": lambda x: np.exp(x) - 1.0,
@@ -119,9 +120,7 @@ def _reduced(op, g, out, x, axis=0, *_, keepdims=False, **__):
     return g.node(op, inputs, x.of(out.shape), keepdims=int(keepdims), noop_with_empty_axes=1)
 
 
-FUNCTIONS: dict[str, Any] = {
-    name: partial(_reduced, op) for name, op in OPERATORS["reduce"].items()
-} | {
+FUNCTIONS: ByName = {name: partial(_reduced, op) for name, op in OPERATORS["reduce"].items()} | {
     "concatenate": lambda g, out, parts, axis=0: g.alike(
         "Concat", parts, out, axis=axis % out.ndim
     ),
@@ -168,7 +167,7 @@ def _sorted(which, g, out, x, *, axis=-1, descending=False):
     return topk(g, both, x, k=x.shape[axis], axis=axis, largest=descending)[which]
 
 
-COUNTERPARTS: dict[str, Callable[..., Any]] = {
+COUNTERPARTS: dict[str, Function] = {
     name: lambda g, out, x, op=op, **attrs: g.alike(op, [x], out, **attrs)
     for name, op in OPERATORS["kernels"].items()
 } | {"sort": partial(_sorted, 0), "argsort": partial(_sorted, 1)}
@@ -226,7 +225,7 @@ def max_pool2d(g, out, x, *, kernel_size, stride=None, padding=0):
     return g.node("MaxPool", [x], out, kernel_shape=kernel, **how)
 
 
-def is_whole(primitive: Any, args: tuple[Any, ...]) -> bool:
+def is_whole(primitive: Any, args: Args) -> bool:
     """Whether a kernel stays one call.  In double precision, runtimes have no Conv: there the kernel's columns run."""
     single = primitive.type != "conv2d" or args[0].dtype == np.float32
     return primitive.type in COUNTERPARTS and single
@@ -351,7 +350,7 @@ class Graph(Replay):
         if parts is None or (call.path in WHOLE_NUMBERS and call.out.dtype.kind in "iu"):
             super().call(call)
             return
-        calls: list[Any] = []
+        calls: Listed = []
         with self.recorder.into(calls):
             self.recorder.op = self.op
             result = parts(*call.args, **call.kwargs)
@@ -369,7 +368,7 @@ class Graph(Replay):
             what = "how many elements a mask chooses is not known while a graph is written"
             raise self.lacks(what, "use where instead")
 
-    def function(self, path: str, args: Any, kwargs: dict[str, Any], out: Any) -> Any:
+    def function(self, path: str, args: Any, kwargs: Attrs, out: Any) -> Any:
         """The operator of the same meaning, or the nodes that come to it."""
         name = path.removeprefix("np.")
         if name in ("roll", "tile"):
@@ -384,7 +383,7 @@ class Graph(Replay):
             return self.alike(op, args, out)
         raise self.lacks(f"ONNX has no counterpart of {path}")
 
-    def opaque(self, call: Call, args: Any, attrs: dict[str, Any]) -> Any:
+    def opaque(self, call: Call, args: Any, attrs: Attrs) -> Any:
         """A kernel as a whole."""
         if call.path not in COUNTERPARTS:
             self.refuse_masks(args)
@@ -462,20 +461,19 @@ class Graph(Replay):
             self.while_loop(loop)
             return
         back = loop.backward
-        frames = self.value(loop.frames) if back else []
+        frames = self.value(loop.frames) if back else {}
         steps = range(len(frames) if back else loop.slices[0][0].shape[0])
         state = self.starts(loop)
-        rows = []
+        rows = {}
         for k in reversed(steps) if back else steps:
             slices = [take(self, part, self.value(seq), k, 0) for seq, part in loop.slices]
-            saved = frames[k] if back else {}
-            state, (stacked, frame) = self.step(loop, state, (saved, slices))
-            rows.append([self.reshape(v, (1, *v.shape)) for v in stacked])
+            state, (stacked, frame) = self.step(loop, state, (frames.get(k), slices))
+            rows[k] = [self.reshape(v, (1, *v.shape)) for v in stacked]
             if not back:
-                frames.append(frame)
+                frames[k] = frame
         self.finish(loop, state)
-        for k, (_, stack) in enumerate(loop.stacked):
-            column = [row[k] for row in (reversed(rows) if back else rows)]
+        for place, (_, stack) in enumerate(loop.stacked):
+            column = [rows[k][place] for k in steps]
             self.set([stack], [self.alike("Concat", column, stack, axis=0) if column else 0])
         self.values[loop.frames] = frames
 
@@ -503,13 +501,13 @@ class Graph(Replay):
         """An `If`, whose sides see everything around them; both give what either of them saves."""
         pred = self.flag(branch.pred)
         bodies: Any = ([], [])
-        results: list[list[Symbol]] = []
-        kept: list[list[Symbol]] = [[], []]  # what each side saves
+        results: Any = ([], [])
+        kept: Any = ([], [])  # what each side saves
         frames: dict[int, Any] = {}
         for k, saved in enumerate(self.saved(branch)):
             with self.into(bodies[k]):
                 self.items(branch.bodies[k])
-                results.append([self.like(r[k], r[2]) for r in branch.results])
+                results[k].extend(self.like(r[k], r[2]) for r in branch.results)
             frame = self.frame(saved)
             mapped(frame, kept[k].append)
             frames |= frame
@@ -517,7 +515,7 @@ class Graph(Replay):
         for k, name in enumerate(("then_branch", "else_branch")):
             with self.into(bodies[k]):
                 for side, values in enumerate(kept):
-                    results[k] += values if side == k else [self.fitted(0, v) for v in values]
+                    results[k].extend(v if side == k else self.fitted(0, v) for v in values)
             graphs[name] = self.inner(name, bodies[k], [], results[k])
         if not results[0]:
             return
@@ -563,7 +561,7 @@ def mapped(saved: Any, change: Callable[[Symbol], Any]) -> Any:
     """What a branch saves, or a loop in it, with every value changed."""
     if isinstance(saved, dict):
         return {k: mapped(v, change) for k, v in saved.items()}
-    return [mapped(v, change) for v in saved] if isinstance(saved, list) else change(saved)
+    return change(saved)
 
 
 def axes_of(call: Call, ndim: int) -> list[int]:

@@ -15,6 +15,7 @@ from ..compiler.lower import Lowering, state_written_inside
 from ..compiler.schedule import Array, Branch, Call, Loop, arrays_in, replace_arrays
 from ..compiler.tracer import Recorder
 from ..errors import ProgramError, told, wrong
+from ..primitives.arguments import ByName, Listed
 from ..static.program.program import Program
 
 
@@ -48,7 +49,7 @@ class Replay:
         self.views: dict[Array, Call] = {}  # an Array → how it looks at another one
         self.seen: dict[Array, Any] = {}  # such an Array → what it looked at, and saw
 
-    def __call__(self, parameters: dict[str, Any], feeds: dict[str, Any]) -> Any:
+    def __call__(self, parameters: ByName, feeds: ByName) -> Any:
         """The parameters afterwards, and what is fetched."""
         schedule = self.schedule
         known, arrays = parameters | feeds, schedule.state | schedule.feeds
@@ -58,7 +59,7 @@ class Replay:
         ends = {name: self.like(after[name], array) for name, array in schedule.state.items()}
         return {**parameters, **ends}, [*map(self.value, schedule.fetched)]
 
-    def items(self, items: list[Any]) -> None:
+    def items(self, items: Listed) -> None:
         """Carry out calls, loops and branches."""
         for item in items:
             self.op = item.op or self.op
@@ -180,7 +181,7 @@ class Replay:
         self.set([c[3] for c in loop.carried], carried)
         self.set([total for _, total, _ in loop.totals], totals)
 
-    def restored(self, pairs: list[Any], frames: Any) -> None:
+    def restored(self, pairs: Listed, frames: Any) -> None:
         """What a step or a branch saved, under its names in the backward part."""
         for value, here in pairs:
             self.values[here] = frames[id(value)]
@@ -197,7 +198,7 @@ class Replay:
         return {id(array): self.value(array) for array in saved}
 
 
-def entering(table: dict[str, Any]) -> Callable[[Any], Any]:
+def entering(table: ByName) -> Callable[[Any], Any]:
     """What enters a function in a table under its own name."""
 
     def enter(function: Any) -> Any:
@@ -213,7 +214,7 @@ def loop_dtypes(ufunc: np.ufunc, args: Any) -> Any:
     return ufunc.resolve_dtypes((*types, None))
 
 
-def index_arrays(at: Any, index: Any, kinds: Any) -> tuple[Any, list[Any]]:
+def index_arrays(at: Any, index: Any, kinds: Any) -> tuple[Any, Listed]:
     """Where an index looks things up in ``at``, if arrays of these kinds in it are known only later.
 
     Returns the elements with 0 for each array, and for each array itself, the axis it is for, and

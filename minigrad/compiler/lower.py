@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import ProgramError, wrong
 from ..grad_names import EMPTY
+from ..primitives.arguments import Args, Attrs, ByName, Listed
 from ..primitives.registry import Primitive
 from ..static.program.block import Block
 from ..static.program.operator import BRANCHES, Operator, rows, unwritten
@@ -87,7 +88,7 @@ class Lowering:
             what = f"{inside[0]!r} is computed in a loop or branch, and fetched from there"
             advice = "return it from there (static_rnn stacks values), or static.Executor().run"
             raise wrong(what, advice)
-        self.prepared: list[Any] = []  # calls that are made once, before the first run
+        self.prepared: Listed = []  # calls that are made once, before the first run
         root = Names(program.global_block())
         for var in program.global_block().vars.values():
             if var.is_data or var.persistable:
@@ -155,7 +156,7 @@ class Lowering:
             elif value is None:
                 value, gathered = gradients, values
             slots[slot] = [value]
-        calls: list[Any] = []
+        calls: Listed = []
         with self.recorder.into(calls):
             try:
                 news = results(p, self.recorder.kernel(p, *arguments(p, slots, first.attrs)))
@@ -180,7 +181,7 @@ class Lowering:
 
     def parts(self, whole: Array, like: list[Array]) -> list[Array]:
         """The arrays that lie in a slab."""
-        flat: list[Any] = []
+        flat: Listed = []
         begin = 0
         for array in like:
             flat.append(whole[begin : begin + array.size])
@@ -233,7 +234,7 @@ class Lowering:
         return self.recorder.add("fresh", np.shape, (array,), shape)
 
     def opaque(
-        self, p: Primitive, op: Operator, names: Names, args: tuple[Any, ...], attrs: dict[str, Any]
+        self, p: Primitive, op: Operator, names: Names, args: Args, attrs: Attrs
     ) -> list[Array]:
         """What a call of the kernel itself gives."""
         near = arrays_in(args)[:1] if p.view else []
@@ -362,7 +363,7 @@ class Lowering:
             names.values[op.outputs["scopes"][0]] = Values(self.recorder, item, inners)
         self.recorder.calls.append(item)
 
-    def inside(self, calls: list[Any], names: Names) -> None:
+    def inside(self, calls: Listed, names: Names) -> None:
         """Lower a block that belongs to a loop or branch."""
         with self.recorder.into(calls):
             self.block(names)
@@ -375,7 +376,7 @@ class Lowering:
         names.values[name] = Array(self.recorder, like, name, near=near)
         return names.values[name]
 
-    def save(self, inner: Names, frames: Values, forward: Any, backward: list[Any]) -> None:
+    def save(self, inner: Names, frames: Values, forward: Any, backward: Listed) -> None:
         """Let the forward step save what was captured: its list keeps that memory, too."""
         item = frames.item
         frames = item.frames = frames.filled
@@ -387,7 +388,7 @@ class Lowering:
                 frames.roots = (*frames.roots, *value.roots)
         backward += inner.saved.items()
 
-    def leaving(self, body: list[Any], inner: Names, name: str) -> Array:
+    def leaving(self, body: Listed, inner: Names, name: str) -> Array:
         """What goes out of a body."""
         with self.recorder.into(body):
             return self.in_order(inner.find(name))
@@ -402,7 +403,7 @@ class Lowering:
 
 
 #: what lowers control flow with its grad ops, and copies
-HANDLERS: dict[str, Any] = {
+HANDLERS: ByName = {
     "while": Lowering.loop, "recurrent": Lowering.loop, "cond": Lowering.cond,
     "assign": Lowering.copy, "sum": Lowering.copy,
 }  # fmt: skip

@@ -21,7 +21,7 @@ from ..static.program.operator import Operator
 from ..static.run.limits import STEP_LIMIT
 from .memory import Buffer, aligned_zeros, plan, refusal, too_many_steps
 from .schedule import Array, Branch, Call, Loop, Schedule
-from .syntax import Identifiers, Line, clean, comment, indented, listed
+from .syntax import Identifiers, Line, Lines, clean, comment, indented, listed
 
 _BY_NAME = (np.maximum, np.minimum)  # NumPy wants their ``out=`` by name
 _USUAL = {"keepdims": False, "initial": None}  # what need not be said
@@ -41,7 +41,7 @@ class Writer(Identifiers):
         self.op: Operator | None = None
         self.fixed: set[Array] = set()  # Arrays whose memory is the same in every run
 
-    def module(self) -> list[str]:
+    def module(self) -> Lines:
         """The whole source."""
         for name, array in self.schedule.state.items():
             target = self.name(array)
@@ -63,7 +63,7 @@ class Writer(Identifiers):
         ]
         return ["def prepare(parameters, kernels, constants):", *indented(prepare)]
 
-    def body(self, items: Listed) -> list[str]:
+    def body(self, items: Listed) -> Lines:
         """The lines of a run.  Results are copied before parameters change: copying needs memory, and may fail."""
         changing = [c for c in items[-1:] if getattr(getattr(c, "changed", None), "fixed", False)]
         lines = self.statements(items[: len(items) - len(changing)])
@@ -74,7 +74,7 @@ class Writer(Identifiers):
         change = [comment(CHANGE), *self.statements(changing)]
         return [*lines, f"results = {results}", *change, "return results"]
 
-    def fits(self, feeds: list[str]) -> str:
+    def fits(self, feeds: Lines) -> str:
         """Whether feeds are contiguous arrays of the shapes and dtypes that this source is for."""
         tests = []
         for name, array in zip(feeds, self.schedule.feeds.values(), strict=True):
@@ -109,9 +109,9 @@ class Writer(Identifiers):
 
     # -- calls -----------------------------------------------------------------------------
 
-    def statements(self, items: Listed) -> list[str]:
+    def statements(self, items: Listed) -> Lines:
         """The lines of calls in order, each operator with its comment."""
-        out: list[str] = []
+        out: Lines = []
         silent = 0, ""  # where the last block of silenced calls ends, and how it begins
         for item in items:
             if isinstance(item, Call) and self.hoisted(item):
@@ -141,7 +141,7 @@ class Writer(Identifiers):
             self.fixed.add(call.out)
         return hoisted or call.kind == "slab"
 
-    def call(self, call: Call) -> list[str]:
+    def call(self, call: Call) -> Lines:
         """The lines of one call."""
         out, place = call.out, call.into
         if place is None and isinstance(out, Array) and out in self.fixed:
@@ -178,7 +178,7 @@ class Writer(Identifiers):
         path = "np.dot" if call.function is np.matmul and _is_plain_product(call) else call.path
         return f"{path}({self.arguments(call, place)})"
 
-    def check(self, call: Call) -> list[str]:
+    def check(self, call: Call) -> Lines:
         """A condition without which the kernel raises: then it is called, and does."""
         condition, args, attrs = call.args
         refuse = refusal(call.function)
@@ -214,7 +214,7 @@ class Writer(Identifiers):
 
     # -- loops and branches ----------------------------------------------------------------
 
-    def loop(self, item: Loop) -> list[str]:
+    def loop(self, item: Loop) -> Lines:
         """``while``, ``for`` over slices, ``for`` back over what the steps saved."""
         stacks = {stack: self.unique(self.name(stack) + "_steps") for _, stack in item.stacked}
         frames = "" if item.backward or item.frames is None else self.name(item.frames)
@@ -278,7 +278,7 @@ class Writer(Identifiers):
         empty = f"np.zeros({self.value(shape)}, {dtype!r})"
         return f"{self.name(stack)} = np.stack({order}) if {target} else {empty}"
 
-    def branch(self, item: Branch) -> list[str]:
+    def branch(self, item: Branch) -> Lines:
         """``if`` and ``else``; each side sets the results, and saves what backward reads."""
         lines = []
         for k, head in enumerate((f"if np.all({self.name(item.pred)}):", "else:")):
@@ -297,7 +297,7 @@ class Writer(Identifiers):
         self.op = None
         return lines
 
-    def assigned(self, targets: Iterable[Array], values: Iterable[Array]) -> list[str]:
+    def assigned(self, targets: Iterable[Array], values: Iterable[Array]) -> Lines:
         """``a, b = c, d``; nothing for nothing."""
         left, right = ", ".join(map(self.name, targets)), ", ".join(map(self.value, values))
         return [f"{left} = {right}"] if left else []

@@ -19,6 +19,8 @@ from ..primitives.arguments import ByName
 from ..static.program.operator import Operator
 from .schedule import Array, Schedule
 
+Lines = list[str]  #: lines of source, in order
+
 
 class Line(str):
     """A line of source that belongs to an operator."""
@@ -33,9 +35,9 @@ class Line(str):
         return line
 
 
-def indented(lines: Iterable[str]) -> list[str]:
+def indented(lines: Iterable[str]) -> Lines:
     """The lines of a block; ``pass`` if they do nothing."""
-    inner: list[str] = [Line.of(f"    {line}", getattr(line, "op", None)) for line in lines]
+    inner: Lines = [Line.of(f"    {line}", getattr(line, "op", None)) for line in lines]
     return inner if any(not is_comment(line) for line in inner) else [*inner, "    pass"]
 
 
@@ -65,7 +67,7 @@ class Identifiers:
         self.counts: dict[str, int] = {}  # stem → the number to try next
         self.table: dict[str, str] = {}  # identifier → name in the program
         self.given: dict[str, ByName] = {"kernels": {}, "constants": {}}
-        self.before: list[str] = []  # what runs once
+        self.before: Lines = []  # what runs once
 
     def name(self, array: Array) -> str:
         """The identifier of an Array."""
@@ -123,7 +125,7 @@ class Identifiers:
         return self.value(index)
 
     def executed(
-        self, lines: list[str], filename: str, names: ByName
+        self, lines: Lines, filename: str, names: ByName
     ) -> tuple[str, dict[int, Operator]]:
         """Run the source, which fills ``names``; returns its text, and line → operator.
 

@@ -138,8 +138,6 @@ class Recorder:
             return self.split(*args, **kwargs)
         if function in _VIEWS:
             return self._view(function, args, kwargs)
-        if function is np.copyto:
-            return self.add("write", function, args, None, kwargs)
         like = _tried(function, args, kwargs)
         kind = "compute" if function in _JOINS or function is np.dot else "fresh"
         return self.add(kind, function, args, Array(self, like), kwargs)
@@ -269,12 +267,7 @@ class _RecordingNumPy:
         return self._recorder.fill(shape, value, dtype)
 
     def full(self, shape: Any, value: Any, dtype: Any = None) -> Any:
-        dtype = np.result_type(value) if dtype is None else dtype
-        if not isinstance(value, Array):
-            return self._recorder.fill(shape, value, dtype)
-        out = self._recorder.fill(shape, None, dtype)
-        out[...] = value
-        return out
+        return self._recorder.fill(shape, value, dtype or np.result_type(value))
 
     @contextmanager
     def errstate(self, **kwargs: Any) -> Iterator[None]:
