@@ -54,12 +54,13 @@ class Rewriting:
         return self.block.var(name).shape
 
     def add(self, origin: Operator, kind: str, inputs: Any, attrs: Any, shape: Any) -> Operator:
-        """An operator in no block yet, for a new value; messages and comments call it by the name of ``origin``."""
+        """An operator for a new value, in front of ``origin``, by whose name messages and comments call it."""
         like = self.block.var(origin.output_names[0])
         name = self.block.program.unique_name(kind)
         self.block.vars[name] = plain_variable(self.block, name, shape, like.dtype, False)
         op = Operator(kind, inputs, {"out": [name]}, attrs, origin.role, origin.forward_op)
-        return op.at(origin)
+        self.block.ops.insert(self.block.ops.index(origin), op.at(origin))
+        return op
 
     def reshape(self, origin: Operator, name: str, shape: Shape) -> Operator:
         """The value of a name in another shape."""
@@ -203,10 +204,9 @@ def dead_code(program: Program, fetch: Iterable[str]) -> Program:
     copy = program.clone()
     root, names = copy.global_block(), set(fetch)
 
-    def stays(op: Operator, used: bool) -> bool:
-        return used or any(is_state(root, n) for n in op.output_names)
-
-    root.ops = needed_ops(root.ops, names, stays)
+    root.ops = needed_ops(
+        root.ops, names, lambda op, used: used or any(is_state(root, n) for n in op.output_names)
+    )
     copy.history.append("dead_code")
     drop_unused(copy, names)
     return copy
@@ -222,8 +222,8 @@ def dead_code(program: Program, fetch: Iterable[str]) -> Program:
 
 #: so many products are made one
 ENOUGH = 3
-#: products whose sum is one: type, and how many axes the factors have
-SUMMED = (("matmul_tn", [2, 2]), ("unbroadcast", [2]))
+#: products whose sum is one
+SUMMED = ("matmul_tn", "unbroadcast")
 
 
 def batch_products(program: Program) -> Program:
@@ -252,27 +252,29 @@ def _inputs_of_all_steps(root: Rewriting) -> None:
     """One product in front of all, where every step of a sequence meets the same weight."""
     groups: dict[Any, dict[int, Operator]] = {}
     for op in root.block.ops:
-        step = root.makers.get(op.inputs["x"][0]) if op.type in ("matmul", "linear") else None
-        k = None if step is None or step.type != "getitem" else step.attrs.get("index")
-        if step is not None and type(k) is int and op.output_names[0] in root.makers:
+        if op.type not in ("matmul", "linear") or op.output_names[0] not in root.makers:
+            continue
+        step = root.makers.get(op.inputs["x"][0])
+        k = step.attrs.get("index") if step and step.type == "getitem" else None
+        if step and type(k) is int:
             x, *weights = *step.input_names, *op.input_names[1:]
             if (len(root.shape(x)), len(root.shape(weights[0]))) == (3, 2):
                 groups.setdefault((x, *weights), {})[k % root.shape(x)[0]] = op
     for (x, *weights), steps in groups.items():
         places = [root.block.ops.index(op) for op in steps.values()]
         between = root.block.ops[min(places) : max(places)]
-        fixed = {x, *weights}.isdisjoint(outputs_of(between)) and not any(
-            op.sub_blocks for op in between
-        )
-        if fixed and ENOUGH <= len(steps) == root.shape(x)[0]:
-            root.block.ops[min(places) : min(places)] = _one_product(root, x, weights, steps)
+        if (
+            ENOUGH <= len(steps) == root.shape(x)[0]
+            and {x, *weights}.isdisjoint(outputs_of(between))
+            and not any(op.sub_blocks for op in between)
+        ):
+            _one_product(root, between[0], x, weights, steps)
 
 
 def _one_product(
-    root: Rewriting, x: str, weights: list[str], steps: dict[int, Operator]
-) -> list[Operator]:
-    """All rows of a sequence times a weight; each step then takes its part."""
-    origin = next(iter(steps.values()))
+    root: Rewriting, origin: Operator, x: str, weights: list[str], steps: dict[int, Operator]
+) -> None:
+    """All rows of a sequence times a weight, in front of ``origin``; each step then takes its part."""
     length, rows, columns = root.shape(x)
     out = root.shape(weights[0])[1]
     flat = root.reshape(origin, x, (length * rows, columns))
@@ -281,7 +283,6 @@ def _one_product(
     whole = root.reshape(origin, product.output_names[0], (length, rows, out))
     for k, op in steps.items():
         op.type, op.inputs, op.attrs = "getitem", {"x": whole.output_names}, {"index": k}
-    return [flat, product, whole]
 
 
 def _sums_of_all_steps(root: Rewriting) -> None:
@@ -290,34 +291,32 @@ def _sums_of_all_steps(root: Rewriting) -> None:
     sums = [op for op in root.block.ops if op.type == "sum" and op.output_names[0] in root.makers]
     for op in sums:
         shape = root.shape(op.output_names[0])
-        for kind, axes in SUMMED:
+        for kind in SUMMED:
             # from the first step to the last
             makers = [root.makers.get(name) for name in reversed(op.inputs["x"])]
-            products = [m for m in makers if m is not None and m.type == kind]
-            products = [m for m in products if _adds_rows(root, m, axes, shape)]
+            products = [m for m in makers if m and m.type == kind and _adds_rows(root, m, shape)]
             if len(products) < ENOUGH:
                 continue
-            inputs, new = {}, []
+            inputs = {}
             for slot in products[0].inputs:
                 names = tuple(root.source(m.inputs[slot][0]) for m in products)
                 if names not in joined:  # all rows of matrices, one below the other
                     length, columns = sum(root.shape(n)[0] for n in names), root.shape(names[0])[1]
-                    new.append(root.add(op, "concat", {"x": [*names]}, {}, (length, columns)))
-                    joined[names] = new[-1].output_names
+                    rows = root.add(op, "concat", {"x": [*names]}, {}, (length, columns))
+                    joined[names] = rows.output_names
                 inputs[slot] = joined[names]
-            new.append(root.add(op, kind, inputs, {"shape": shape}, shape))
-            at, terms = root.block.ops.index(op), {m.output_names[0] for m in products}
-            root.block.ops[at:at] = new
+            whole = root.add(op, kind, inputs, {"shape": shape}, shape)
+            terms = {m.output_names[0] for m in products}
             rest = [n for n in op.inputs["x"] if n not in terms]
-            op.inputs["x"] = [*new[-1].output_names, *rest]
+            op.inputs["x"] = [*whole.output_names, *rest]
 
 
-def _adds_rows(root: Rewriting, product: Operator, axes: list[int], shape: Any) -> bool:
+def _adds_rows(root: Rewriting, product: Operator, shape: Any) -> bool:
     """Whether it adds up all rows of matrices, and rows only: as one below the other."""
-    shapes = [root.shape(n) for n in product.input_names]
-    if [len(s) for s in shapes] != axes:
-        return False
-    return product.type == "matmul_tn" or shape in (shapes[0][1:], (1, *shapes[0][1:]))
+    first, *more = [root.shape(n) for n in product.input_names]
+    if product.type == "matmul_tn":
+        return len(first) == 2 and len(more[0]) == 2
+    return len(first) == 2 and not more and shape in (first[1:], (1, *first[1:]))
 
 
 # -- the ladder ---------------------------------------------------------------------------

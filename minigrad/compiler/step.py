@@ -11,7 +11,7 @@ import itertools
 import linecache
 import traceback
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,9 +74,8 @@ def compile(
     >>> step(x=np.ones(3))
     array(6.)
     """
-    made = "p := mg.trace(function, example), fetch=p.outputs"
-    made = made if callable(program) else "program, feed, fetch"
-    check_program(program, "compile", made)
+    traced = "p := mg.trace(function, example), fetch=p.outputs"
+    check_program(program, "compile", traced if callable(program) else "program, feed, fetch")
     kind: Any = Step
     if backend != "numpy":
         from ..backends.lowering import step_on
@@ -156,14 +155,10 @@ class Step:
         """The function of a program of primitives."""
         return Built(program, self)
 
-    def climb(self, shapes: dict[str, Shape]) -> Iterator[Program]:
-        """The rungs that are Programs, one after the other."""
-        return climb(self.program, shapes, self.fetch, self.exact)
-
     def rung(self, shapes: dict[str, Shape], stop_after: str) -> Any:
         """What a rung of the ladder makes."""
         with limited_depth():
-            for program in self.climb(shapes):
+            for program in climb(self.program, shapes, self.fetch, self.exact):
                 if program.history[-1] == stop_after:
                     return program
             check_sizes(shapes, "source")
@@ -174,7 +169,7 @@ class Step:
         key = tuple(shapes.items())
         if key not in self._built:
             with gc_paused(), limited_depth():
-                *_, program = self.climb(shapes)
+                *_, program = climb(self.program, shapes, self.fetch, self.exact)
                 self._built[key] = self.built(program)
             said = ", ".join(f"{n} {list(s)}" for n, s in shapes.items()) or "no feeds"
             self.history.append(f"compiled for {said}")
