@@ -21,7 +21,7 @@ from ..compiler.schedule import Array, Branch, Call, Loop
 from ..compiler.step import Step
 from ..compiler.tracer import Retarget
 from ..errors import ProgramError, told
-from ..ops.windows import pair, transposed_shape
+from ..ops.windows import pair
 from ..primitives.arguments import Attrs, ByName, Function
 from ..static.program.program import Program
 from .replay import Replay, entering
@@ -83,8 +83,9 @@ def spread(x, *, shape, source, target):
 @counterpart
 def conv2d(x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
     borders = [(p, p) for p in pair(padding)]
-    how = {"rhs_dilation": pair(dilation), "feature_group_count": groups}
-    out = lax.conv_general_dilated(x, w, pair(stride), borders, **how)
+    out = lax.conv_general_dilated(
+        x, w, pair(stride), borders, rhs_dilation=pair(dilation), feature_group_count=groups
+    )
     return out if b is None else out + jnp.reshape(b, (-1, 1, 1))
 
 
@@ -98,12 +99,8 @@ def conv2d_weight(x, y, *, shape, **how):
     return transposed(lambda filters: conv2d(x, filters, **how), shape, y)
 
 
-@counterpart
-def conv_transpose2d(x, w, b=None, *, output_padding=0, groups=1, **how):
-    sizes = [how.get("stride", 1), how.get("padding", 0), how.get("dilation", 1)]
-    shape = transposed_shape(x, w, groups, *sizes, output_padding)
-    out = conv2d_input(x, w, shape=shape, groups=groups, **how)
-    return out if b is None else out + jnp.reshape(b, (-1, 1, 1))
+#: kernels that are not taken apart into NumPy's calls
+WHOLE = {*COUNTERPARTS, "conv_transpose2d"}
 
 
 class JaxStep(Step):
@@ -147,11 +144,11 @@ class JaxReplay(Replay):
     """The schedule on JAX arrays, and the jitted function for one set of shapes."""
 
     def __init__(self, program: Program, step: JaxStep) -> None:
-        super().__init__(program, step.fetch, lambda p, args: p.type in COUNTERPARTS)
+        super().__init__(program, step.fetch, lambda p, args: p.type in WHOLE)
         self.owner, self.jitted = step, jax.jit(self)
         self.text, self.feeds = str(program), tuple(step.data)
         self.names: dict[str, str] = {}
-        self.retarget = Retarget(SimpleNamespace(**vars(np) | vars(jnp)))
+        self.retarget = Retarget(SimpleNamespace(**vars(np) | vars(jnp)), COUNTERPARTS)
 
     def fits(self, *values: Any) -> bool:
         """Feeds are looked at in every run: JAX's own stay where they are."""
@@ -175,12 +172,14 @@ class JaxReplay(Replay):
         asked = isinstance(error, jax.errors.JAXTypeError | jax.errors.JAXIndexError)
         if not asked and "immutable" not in str(error):  # what a kernel writes at a mask
             return error
-        op = self.op
-        unknown = "that JAX does not know when it traces, such as how many rows a mask chooses"
-        what = f"{op.type} needs values {unknown}"
-        advice = "mg.where(mask, x, 0.0), or run the program with static.Executor(); "
-        advice += "mg.where(mask, y, x) for mg.setitem(x, y, mask)"
-        return ProgramError(told(what, advice, op.source_line))
+        text = told(
+            f"{self.op.type} needs values that JAX does not know when it traces, "
+            "such as how many rows a mask chooses",
+            "mg.where(mask, x, 0.0), or run the program with static.Executor(); "
+            "mg.where(mask, y, x) for mg.setitem(x, y, mask)",
+            self.op.source_line,
+        )
+        return ProgramError(text)
 
     # -- calls -----------------------------------------------------------------------------
 

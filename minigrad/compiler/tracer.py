@@ -132,8 +132,9 @@ class Recorder:
             return self.ufunc(np.matmul, "__call__", args, kwargs)
         if function in _FACTS:
             return _FACTS[function](*args, **kwargs)
-        if function in _FILLS:
-            return self.fill(args[0].shape, _FILLS[function], kwargs.get("dtype") or args[0].dtype)
+        if function in (np.zeros_like, np.ones_like):
+            dtype = kwargs.get("dtype") or args[0].dtype
+            return self.fill(args[0].shape, dtype, int(function is np.ones_like))
         if function is np.split:
             return self.split(*args, **kwargs)
         if function in _VIEWS:
@@ -151,7 +152,7 @@ class Recorder:
             return self.add("view", function, args, out, kwargs)
         if function is not np.reshape:
             return self.add("fresh", function, args, Array(self, view), kwargs)
-        out = self.fill(view.shape, None, view.dtype)
+        out = self.fill(view.shape, view.dtype)
         self.setitem(np.reshape(out, source.shape), Ellipsis, source)
         return out
 
@@ -196,7 +197,7 @@ class Recorder:
             return self.add("compute", np.positive, (source,), out)
         return self.add("fresh", np.array, (source,), out)
 
-    def fill(self, shape: Any, value: Any, dtype: Any) -> Any:
+    def fill(self, shape: Any, dtype: Any = float, value: Any = None) -> Any:
         """An array of one value; None leaves the elements open."""
         out = Array(self, np.zeros(shape, dtype))
         return self.add("fill", np.full, (shape, value, out.dtype), out)
@@ -214,9 +215,6 @@ class Recorder:
         call = Call(kind, function, tuple(args), out, kwargs or {}, self.op, into, self.ignores)
         self.calls.append(call)
         return out
-
-
-_FILLS: dict[Any, Any] = {np.zeros_like: 0, np.ones_like: 1}
 
 
 _like = operator.attrgetter("like")
@@ -247,7 +245,8 @@ class _RecordingNumPy:
 
     def __init__(self, recorder: Any) -> None:
         self._recorder = recorder
-        self.zeros, self.ones, self.empty = (partial(self._filled, value) for value in (0, 1, None))
+        self.empty = recorder.fill
+        self.zeros, self.ones = (partial(recorder.fill, value=v) for v in (0, 1))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
@@ -263,11 +262,8 @@ class _RecordingNumPy:
         same = dtype in (None, value.dtype)
         return self._recorder.copy(value) if same else value.astype(dtype)
 
-    def _filled(self, value: Any, shape: Any, dtype: Any = float) -> Any:
-        return self._recorder.fill(shape, value, dtype)
-
     def full(self, shape: Any, value: Any, dtype: Any = None) -> Any:
-        return self._recorder.fill(shape, value, dtype or np.result_type(value))
+        return self._recorder.fill(shape, dtype or np.result_type(value), value)
 
     @contextmanager
     def errstate(self, **kwargs: Any) -> Iterator[None]:
@@ -286,10 +282,10 @@ class _RecordingNumPy:
 
 
 class Retarget:
-    """Kernels for one other NumPy: ``numpy`` stands for it."""
+    """Kernels for one other NumPy: ``numpy`` stands for it; ``own``, primitives that it has kernels of its own for."""
 
-    def __init__(self, numpy: Any) -> None:
-        self.numpy = numpy
+    def __init__(self, numpy: Any, own: ByName | None = None) -> None:
+        self.numpy, self.own = numpy, own or {}
         self._globals: dict[str, ByName] = {}  # by module
 
     def of(self, function: Any) -> Any:
@@ -312,6 +308,7 @@ class Retarget:
     def _primitive(self, primitive: Any) -> Function:
         def apply(*args: Any, **attrs: Any) -> Any:
             inputs, options = primitive.bind(args, attrs)
-            return self.of(primitive.kernel)(*inputs, **options)
+            kernel = self.own.get(primitive.type) or self.of(primitive.kernel)
+            return kernel(*inputs, **options)
 
         return apply
