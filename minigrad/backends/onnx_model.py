@@ -97,6 +97,9 @@ def round(x, decimals=0):
     return np.rint(x * 10.0**decimals) / 10.0**decimals if decimals else np.rint(x)
 
 
+#: functions that give the elements another shape, or the axes another order
+SHAPES = np.reshape, np.expand_dims, np.squeeze
+ORDERS = np.transpose, np.swapaxes, np.moveaxis
 #: ufuncs that are composed for floating-point numbers only
 WHOLE_NUMBERS = ("np.remainder", "np.floor_divide")
 
@@ -205,24 +208,31 @@ def einsum(g, out, *operands, subscripts):
 
 @counterpart
 def dropout(g, out, x, seed, *, p=0.5):
-    if p:
-        why = "its masks come from NumPy's generator"
-        raise g.lacks(why, "export program.clone(for_test=True)")
-    return x
+    if not p:
+        return x
+    raise g.lacks("its masks come from NumPy's generator", "export program.clone(for_test=True)")
 
 
 @counterpart
 def conv2d(g, out, x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
-    how = {"strides": pair(stride), "pads": pair(padding) * 2, "dilations": pair(dilation)}
-    inputs = [x, w] if b is None else [x, w, b]
-    return g.node("Conv", inputs, out, kernel_shape=w.shape[2:], group=groups, **how)
+    return g.node(
+        "Conv",
+        [x, w] if b is None else [x, w, b],
+        out,
+        kernel_shape=w.shape[2:],
+        group=groups,
+        strides=pair(stride),
+        pads=pair(padding) * 2,
+        dilations=pair(dilation),
+    )
 
 
 @counterpart
 def max_pool2d(g, out, x, *, kernel_size, stride=None, padding=0):
     kernel = pair(kernel_size)
-    how = {"strides": kernel if stride is None else pair(stride), "pads": pair(padding) * 2}
-    return g.node("MaxPool", [x], out, kernel_shape=kernel, **how)
+    strides = kernel if stride is None else pair(stride)
+    pads = pair(padding) * 2
+    return g.node("MaxPool", [x], out, kernel_shape=kernel, strides=strides, pads=pads)
 
 
 def is_whole(primitive: Any, args: Args) -> bool:
@@ -418,12 +428,11 @@ class Graph(Replay):
 
     def look(self, call: Call, x: Symbol) -> Symbol:
         """A view as a value."""
-        kind = OPERATORS["moving"].get(call.function.__name__)
         if call.path == "[]":
-            return self.reshape(self.sliced(x, call.args[1]), call.out.shape)
-        if kind == "shape":
+            x = self.sliced(x, call.args[1])
+        if call.path == "[]" or call.function in SHAPES:
             return self.reshape(x, call.out.shape)
-        if kind == "axes":
+        if call.function in ORDERS:
             return self.transpose(x, axes_of(call, x.ndim))
         if call.function is np.broadcast_to:
             return self.fitted(x, call.out)
@@ -431,10 +440,9 @@ class Graph(Replay):
 
     def put(self, call: Call, x: Symbol, value: Symbol) -> Symbol:
         """The value that a view looks at, with what the view is now."""
-        kind = OPERATORS["moving"].get(call.function.__name__)
-        if kind == "shape":
+        if call.function in SHAPES:
             return self.reshape(value, x.shape)
-        if kind == "axes":
+        if call.function in ORDERS:
             return self.transpose(value, np.argsort(axes_of(call, x.ndim)).tolist())
         return self.placed(x, self.places(call), value)
 
@@ -483,15 +491,15 @@ class Graph(Replay):
             raise self.unbounded(loop)
         starts = self.starts(loop)
         goes_on = self.test(loop, starts)
-        carried = [self.named("carried", start) for start in starts[0]]
+        carried = [self.named("carried", start) for start in starts]
         count, before = self.named("count", np.int64()), self.named("goes_on", goes_on)
         nodes: list[NodeProto] = []
         with self.into(nodes):
-            after, _ = self.step(loop, (carried, []))
+            after, _ = self.step(loop, carried)
             again = self.test(loop, after)
-        body = self.inner("step", nodes, [count, before, *carried], [again, *after[0]])
-        ends = self.nodes_of("Loop", [count.of(()), goes_on, *starts[0]], carried, body=body)
-        self.finish(loop, (ends, []))
+        body = self.inner("step", nodes, [count, before, *carried], [again, *after])
+        ends = self.nodes_of("Loop", [count.of(()), goes_on, *starts], carried, body=body)
+        self.finish(loop, ends)
 
     def flag(self, array: Any) -> Symbol:
         """A single truth value."""

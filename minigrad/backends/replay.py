@@ -55,8 +55,7 @@ class Replay:
         known, arrays = parameters | feeds, schedule.state | schedule.feeds
         self.values |= {a: known[name] for name, a in arrays.items() if name in known}
         self.items(schedule.items)
-        after = {**schedule.state, **schedule.stored}
-        ends = {name: self.like(after[name], array) for name, array in schedule.state.items()}
+        ends = {name: self.value(array) for name, array in schedule.state.items()}
         return {**parameters, **ends}, [*map(self.value, schedule.fetched)]
 
     def items(self, items: Listed) -> None:
@@ -107,8 +106,8 @@ class Replay:
     def call(self, call: Call) -> None:
         """By the kind of a call, or by what its function is."""
         function, out = call.function, call.out
-        if call.kind in ("check", "store"):
-            return  # no value is known that could be checked; parameters are read at the end
+        if call.kind == "check":
+            return  # no value is known that could be checked
         if call.kind == "view":
             self.views[out] = call
             self.seen.pop(out, None)
@@ -117,7 +116,7 @@ class Replay:
         args, kwargs = replace_arrays((call.args, call.kwargs), self.value)
         if call.kind == "fill":
             result: Any = args[1] or 0
-        elif call.kind == "write":
+        elif call.kind in ("write", "store"):
             out, add = call.args[0], function == np.add.at
             result = args[1] if function is np.copyto else self.replaced(*args, add=add)
         elif call.kind == "opaque":
@@ -148,11 +147,11 @@ class Replay:
     def starts(self, loop: Loop) -> Any:
         """What the first step of a loop is given, and totals of nothing."""
         carried = [self.like(start, begin) for start, begin, *_ in loop.carried]
-        return carried, [self.fitted(0, like) for *_, like in loop.totals]
+        return carried + [self.fitted(0, like) for *_, like in loop.totals]
 
     def test(self, loop: Loop, state: Any) -> Any:
         """Whether a while loop goes on."""
-        self.set([c[1] for c in loop.carried], state[0])
+        self.set([c[1] for c in loop.carried], state)
         self.items(loop.test)
         return self.flag(loop.go_on)
 
@@ -161,25 +160,24 @@ class Replay:
 
         Returns what goes on to the next step and the totals so far; then what is stacked, and saved.
         """
-        (carried, totals), (saved, slices) = state, row
+        saved, slices = row
         if loop.backward:
             self.restored(loop.saved, saved)
-        self.set([c[1] for c in loop.carried], carried)
+        begins = [c[1] for c in loop.carried]
+        carried, totals = state[: len(begins)], state[len(begins) :]
+        self.set(begins, carried)
         self.set([part for _, part in loop.slices], slices)
         self.items(loop.body)
-        carried = [self.like(after, begin) for _, begin, after, _ in loop.carried]
-        totals = [
-            self.function("np.add", [total, self.like(value, like)], {}, like)
-            for total, (value, _, like) in zip(totals, loop.totals, strict=True)
-        ]
+        state = [self.like(after, begin) for _, begin, after, _ in loop.carried]
+        for total, (value, _, like) in zip(totals, loop.totals, strict=True):
+            state.append(self.function("np.add", [total, self.like(value, like)], {}, like))
         kept = {} if loop.backward else self.frame(loop.saved)
-        return (carried, totals), ([self.value(v) for v, _ in loop.stacked], kept)
+        return state, ([self.value(v) for v, _ in loop.stacked], kept)
 
     def finish(self, loop: Loop, state: Any) -> None:
         """What a loop leaves."""
-        carried, totals = state
-        self.set([c[3] for c in loop.carried], carried)
-        self.set([total for _, total, _ in loop.totals], totals)
+        finals = [c[3] for c in loop.carried]
+        self.set([*finals, *(total for _, total, _ in loop.totals)], state)
 
     def restored(self, pairs: Listed, frames: Any) -> None:
         """What a step or a branch saved, under its names in the backward part."""

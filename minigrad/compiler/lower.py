@@ -14,8 +14,7 @@ import numpy as np
 
 from ..errors import ProgramError, wrong
 from ..grad_names import EMPTY
-from ..primitives.arguments import Args, Attrs, ByName, Listed
-from ..primitives.registry import Primitive
+from ..primitives.arguments import ByName, Listed
 from ..static.program.block import Block
 from ..static.program.operator import BRANCHES, Operator, rows, unwritten
 from ..static.program.program import Program
@@ -221,7 +220,11 @@ class Lowering:
         try:
             values = results(p, self.recorder.kernel(p, args, attrs))
         except Unrecordable:
-            values = self.opaque(p, op, names, args, attrs)
+            near = arrays_in(args)[:1] if p.view else []
+            made = [Array(self.recorder, self.like(names, n), n, near=near) for n in targets(p, op)]
+            out = made if p.several else made[0]
+            self.recorder.calls.append(Call("opaque", p.kernel, args, out, attrs, op, path=p.type))
+            values = [self.in_order(a, known=a.like is not None and a.ndim < 2) for a in made]
         for name, value in zip(targets(p, op), values, strict=True):
             if name != EMPTY:
                 self.write(names, name, value)
@@ -232,18 +235,6 @@ class Lowering:
             return array.shape
         shape = Array(self.recorder, None, f"{array.name}_shape")
         return self.recorder.add("fresh", np.shape, (array,), shape)
-
-    def opaque(
-        self, p: Primitive, op: Operator, names: Names, args: Args, attrs: Attrs
-    ) -> list[Array]:
-        """What a call of the kernel itself gives."""
-        near = arrays_in(args)[:1] if p.view else []
-        arrays = [
-            Array(self.recorder, self.like(names, name), name, near=near) for name in targets(p, op)
-        ]
-        out = arrays if p.several else arrays[0]
-        self.recorder.calls.append(Call("opaque", p.kernel, args, out, attrs, op, path=p.type))
-        return [self.in_order(a, known=a.like is not None and a.ndim < 2) for a in arrays]
 
     def like(self, names: Names, name: str) -> Any:
         """An array of the inferred shape and dtype; None where a size is open."""
@@ -270,7 +261,6 @@ class Lowering:
 
     def store_all(self) -> None:
         """At the end the parameters change: an error on the way leaves them as they were."""
-        self.schedule.stored = {name: value for name, (value, _) in self.stored.items()}
         values = [self.as_it_is(value) for value, _ in self.stored.values()]
         for (name, (_, op)), value in zip(self.stored.items(), values, strict=True):
             self.recorder.op = op

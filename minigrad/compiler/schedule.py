@@ -231,8 +231,6 @@ class Schedule:
     #: persistable variables, and slabs of them
     state: dict[str, Array] = field(default_factory=dict)
     fetched: list[Array] = field(default_factory=list)
-    #: name of a persistable variable → what it holds at the end
-    stored: dict[str, Array] = field(default_factory=dict)
     #: a parameter in a slab → the slab, and where its gradient is
     gradients: dict[Array, tuple[Array, Array]] = field(default_factory=dict)
 
