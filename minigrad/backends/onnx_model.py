@@ -147,6 +147,20 @@ def where(g, out, condition, x, y):
 
 
 @function
+def matmul(g, out, x, y):
+    if np.ndim(y) != 1:
+        return g.alike("MatMul", [x, y], out)
+    # as a matrix: ONNX Runtime 1.32 multiplies a transposed matrix by a vector wrongly
+    column = g.reshape(g.cast(y), [y.size, 1])
+    return g.reshape(
+        g.alike("MatMul", [x, column], column.of((*out.shape, 1), out.dtype)), out.shape
+    )
+
+
+FUNCTIONS["dot"] = matmul
+
+
+@function
 def take(g, out, x, indices, axis=None):
     x = g.reshape(x, [x.size]) if axis is None else x
     inputs = [x, g.cast(indices, np.int64)]

@@ -227,6 +227,23 @@ def test_whole_numbers_are_divided_as_numpy_divides_them(runtime):
         assert a.dtype == b.dtype and a.tolist() == b.tolist()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_products_of_vectors_matrices_and_stacks_turned_or_not(dtype, runtime):
+    program = static.Program()
+    with static.program_guard(program):
+        v, m, s = (static.data(n, [3] * k, dtype) for k, n in enumerate("vms", 1))
+        for x in (v, m, s):
+            x.stop_gradient = False
+        factors = [v, m, mg.transpose(m), mg.transpose(m) * 2.0, s, mg.swapaxes(s, -1, -2)]
+        fetch = [a @ b for a in factors for b in factors]
+        fetch += static.gradients([mg.sum(y * y) for y in fetch], [v, m, s])
+    random = np.random.default_rng(0)
+    feed = {x.name: random.normal(size=x.shape).astype(dtype) for x in (v, m, s)}
+    wanted = static.Executor().run(program, feed, fetch)
+    for a, b in zip(runtime(program, feed, fetch), wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4 if dtype == "float32" else 1e-10)
+
+
 def test_values_without_elements_keep_their_shape(runtime):
     program = static.Program()
     with static.program_guard(program):
