@@ -84,7 +84,7 @@ def test_a_solution_with_one_thing_changed_does_not_pass(name, id):
             text = textwrap.indent(textwrap.dedent(mutant), indent)
             with restored(namespace), contextlib.redirect_stdout(io.StringIO()):
                 try:
-                    with seconds(2):
+                    with seconds(1):
                         changed = cell._replace(source=cell.source.replace(body, text, 1))
                         objects = solve(changed, namespace)
                         if examine(id, *objects).passed:
