@@ -52,6 +52,27 @@ def test_a_healthy_gradient_has_no_alarm(function):
     assert told.note == "" and told.repair == ""
 
 
+@pytest.mark.parametrize("start, word", [(np.nan, "NaN"), (np.inf, "infinite")])
+def test_a_gradient_that_backward_started_with_may_be_no_number(start, word):
+    x = leaf([1.0, 2.0])
+    y = x * 2.0
+    y.backward(mg.tensor([start, 1.0]))
+    assert f"it is {word} because the gradient that backward started with is" in mg.why(x).note
+
+
+@pytest.mark.parametrize(
+    "grad, note",
+    [([0.0, 0.0], ".grad is 0: zero_grad"), ([1.0, 2.0], "0.5 times that: clip_grad_norm_"),
+     ([-1.0, -2.0], "-0.5 times that: a loss scale"), ([4.0, 8.0], "2 times that: 2 backward")],
+)  # fmt: skip
+def test_what_made_a_gradient_another_one_is_told_from_its_numbers(grad, note):
+    x = leaf([1.0, 2.0])
+    loss = mg.sum(x * x)
+    loss.backward()
+    x.grad = mg.tensor(grad)
+    assert note in str(mg.why(x, loss))
+
+
 CODE = {
     "h = w.detach()\nloss = h.sum()": ["w.detach()"],
     "with torch.no_grad():\n    h = w * 2\nloss = h.sum()": ["with torch.no_grad()"],
