@@ -129,6 +129,18 @@ def test_sums_of_few_numbers_have_numpys_bits(dtype):
         np.testing.assert_array_equal(ours, theirs)
 
 
+def test_the_second_factor_of_an_inexact_product_may_be_padded():
+    def products(x, w):
+        wide = mg.stack([x, w])
+        return [wide @ mg.pad(wide, ((0, 0), (1, 1))), wide @ mg.stack([w, x]), mg.exp(wide)]
+
+    x, w = np.array([3.0, 5.0]), np.array([1.0, 2.0])
+    wide = np.stack([x, w])
+    wanted = [wide @ np.pad(wide, ((0, 0), (1, 1))), wide @ np.stack([w, x]), np.exp(wide)]
+    for ours, theirs in zip(built(products, exact=False)(x=x), wanted, strict=True):
+        np.testing.assert_allclose(ours, theirs)
+
+
 def test_elements_are_taken_from_the_flat_array_where_it_lies_in_one_piece():
     step = built(lambda x, w: mg.take(mg.outer(x, w), [3, -3, 0], axis=None) * 2.0)
     np.testing.assert_array_equal(step(x=np.array([3.0, 5.0])), [20.0, 12.0, 6.0])

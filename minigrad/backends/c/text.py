@@ -138,8 +138,9 @@ class Writer(Identifiers):
         makers = makers_of(self.schedule.items)
         factors = [c.args[1] for c in makers.values() if c.function in PRODUCTS]
         views = [makers[f] for f in factors if isinstance(f, Array) and f in makers]
-        reads = Counter(v.args[0] for v in views if _turns(v) and v.args[0].fixed)
-        for view in views:
+        turned = [view for view in views if _turns(view)]
+        reads = Counter(view.args[0] for view in turned if view.args[0].fixed)
+        for view in turned:
             weight = view.args[0]
             if reads[weight] >= OFTEN and weight not in self.turned:
                 self.op, source = view.op, self.place(weight)
