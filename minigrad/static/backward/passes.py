@@ -119,8 +119,11 @@ def check_overwritten(block: Block, ops: Ops) -> None:
     position = {id(op): k for k, op in enumerate(block.ops)}
     for op in ops:
         source: Any = op.copy_of or op.forward_op
-        for name in op.reads or ():  # of what has a source, in this block
-            at, k = position[id(source)], last.get(name, -1)
+        at = position.get(id(source))
+        if at is None:  # as a maker of grad ops may have left it
+            continue
+        for name in op.reads or ():
+            k = last.get(name, -1)
             if k == at and source.sub_blocks:
                 continue  # the grad blocks were looked at
             later = k >= 0 and block.idx and block.var(name).persistable  # by the next step

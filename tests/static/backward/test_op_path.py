@@ -60,6 +60,34 @@ def test_several_grad_ops_of_one_operator_read_its_gradient_before_they_write_it
     assert run(program, gradient) == [[v]]
 
 
+@pytest.mark.parametrize("of", [lambda op: op, lambda op: None, Operator.copy])
+def test_a_maker_of_grad_ops_need_not_say_which_operator_they_are_of(of):
+    @primitive
+    def curve(x):
+        return np.exp(x)
+
+    def maker(op, wanted, grads):
+        (x,), (out,) = op.inputs["x"], op.outputs["out"]
+        inputs, outputs = {"out": [out], "out_grad": [grads[out]]}, {"x_grad": [grads[x]]}
+        return [Operator("exp_grad", inputs, outputs, {}, "backward", of(op))]
+
+    curve.grad(x=lambda out, out_grad: out * out_grad)
+    REGISTRY["curve"].grad_maker = maker
+    try:
+        program = static.Program()
+        with static.program_guard(program):
+            static.parameter("w", [0.0])
+            block = program.global_block()
+            block.append_op("curve", {"x": "w"}, {"out": "v"})
+            block.append_op("scale", {"x": "v"}, {"out": "u"}, {"scale": 3.0})
+            block.append_op("scale", {"x": "u"}, {"out": "u"}, {"scale": 5.0})
+            block.append_op("mean", {"x": "u"}, {"out": "loss"})
+            ((_, gradient),) = static.append_backward(block.var("loss"))
+        assert run(program, gradient) == [[15.0]]
+    finally:
+        del REGISTRY["curve"]
+
+
 @pytest.mark.parametrize("kind", ["split", "unbind"])
 def test_the_gradient_of_an_overwritten_value_is_not_that_of_the_later_one(kind):
     program = static.Program()
