@@ -83,7 +83,7 @@ class Step(NamedTuple):
     values: ByName
 
 
-@dataclass
+@dataclass(eq=False)
 class Record:
     """The steps of one run of ``program``.
 

@@ -281,6 +281,17 @@ def test_a_scope_names_its_values():
     assert repr(scope.scope).startswith("<scope of block 0")
 
 
+def test_records_are_told_apart_by_what_they_are_not_by_their_arrays():
+    program = static.Program()
+    with static.program_guard(program):
+        y = static.data("x", [2]) * 2.0
+    scopes = static.Scope(), static.Scope()
+    for scope in scopes:
+        static.Executor().run(program, {"x": [1.0, 2.0]}, y, scope=scope)
+    first, second = (scope.record for scope in scopes)
+    assert first == first and first != second and len({first, second}) == 2
+
+
 def test_a_record_holds_what_every_block_found_and_every_operator_wrote():
     program, scope = static.Program(), static.Scope()
     with static.program_guard(program):
