@@ -148,6 +148,8 @@ def where(g, out, condition, x, y):
 
 @function
 def matmul(g, out, x, y):
+    if out.dtype == bool:
+        raise g.lacks("its MatMul takes no truth values")
     if np.ndim(y) != 1:
         return g.alike("MatMul", [x, y], out)
     # as a matrix: ONNX Runtime 1.32 multiplies a transposed matrix by a vector wrongly

@@ -281,6 +281,16 @@ def test_nothing_is_written_when_an_op_has_no_counterpart(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("shape", [[4], [4, 2]])
+def test_a_product_of_truth_values_has_no_counterpart(shape):
+    pytest.importorskip("onnx", reason="pip install onnx onnxruntime")
+    program = static.Program()
+    with static.program_guard(program):
+        y = mg.matmul(static.data("x", [3, 4], "bool"), static.data("y", shape, "bool"))
+    with pytest.raises(ProgramError, match="matmul has no counterpart in ONNX"):
+        static.export_onnx(program, fetch=y)
+
+
 def test_a_model_in_test_mode_exports_without_its_dropout(runtime):
     model = nn.Sequential(nn.Linear(3, 2, seed=0), nn.Dropout(0.5, seed=0))
     program = static.Program()
