@@ -149,7 +149,7 @@ def result_size(op_type: str, p: Primitive, values: Values, attrs: Attrs) -> int
             return LARGER[op_type](values, attrs)
         if p.infer is not None and op_type == p.type and "shape" in attrs:
             return _asked(values, attrs)
-    except (KeyError, ValueError, TypeError, IndexError):
+    except (KeyError, ValueError, TypeError, IndexError, AttributeError, StopIteration):
         pass  # the operator itself says what does not fit
     return 0
 

@@ -172,3 +172,20 @@ def test_a_mask_over_several_axes_asks_for_no_more_than_it_has_places():
     feed = {"x": np.zeros((300, 300)), "i": np.zeros((300, 300), int)}
     with pytest.raises(ProgramError, match="would give 27000000 elements"):
         static.Executor().run(prog, feed, [y], memory_limit=10**7)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "inputs", "attrs"),
+    [
+        ("gather", {"x": "x", "index": ["i"]}, {"template": ("array", "array")}),
+        ("gather", {"x": "x"}, {"template": ("array",)}),
+        ("einsum", {"x": ["x"]}, {"subscripts": 3}),
+    ],
+)
+def test_attrs_that_fit_no_value_are_refused_by_their_operator(op_type, inputs, attrs):
+    program = static.Program()
+    with static.program_guard(program):
+        static.data("x", [4, 3]), static.data("i", [2], "int64")
+        with pytest.raises(ProgramError, match=f"^{op_type}"):
+            program.global_block().append_op(op_type, inputs, {"out": "y"}, attrs)
+    assert "y" not in program.global_block().vars
