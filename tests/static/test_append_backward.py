@@ -285,6 +285,21 @@ def test_the_grad_ops_of_lists_and_copies_are_forward_ops():
     ]
 
 
+def test_what_a_callback_could_not_append_leaves_later_gradients_written():
+    def refused(block, context):
+        with pytest.raises(ProgramError):
+            block.append_op("reshape", {"x": "w"}, {"out": "r"}, {"shape": (7,)})
+
+    program = static.Program()
+    with static.program_guard(program):
+        w = static.parameter("w", [1.0, 2.0])
+        loss = mg.exp(w * w).sum()
+        ((_, gradient),) = static.append_backward(loss, callbacks=refused)
+        block = program.global_block()
+        block.append_op("scale", {"x": gradient}, {"out": "twice"}, {"scale": 2.0})
+    assert block.written == {n for op in block.ops for n in op.output_names}
+
+
 def test_callbacks_run_after_every_grad_op_and_may_append():
     seen = []
 

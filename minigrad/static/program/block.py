@@ -196,7 +196,9 @@ class Block:
         for name in list(self.vars)[variables:]:
             del self.vars[name]
         dropped.difference_update(outputs_of(self.ops))
-        self.written = (self.written & self.vars.keys()) - dropped
+        # the set itself: a backward part on its way into the block adds to it
+        self.written.intersection_update(self.vars)
+        self.written.difference_update(dropped)
 
     def __repr__(self) -> str:
         return f"<block {self.idx}, parent {self.parent}: {len(self.ops)} ops, {len(self.vars)} variables>"
