@@ -33,8 +33,15 @@ counterpart = entering(COUNTERPARTS)
 
 
 def transposed(function: Any, shape: Any, x: Any) -> Any:
-    """The transpose of a linear function of arrays of this shape, as JAX finds it."""
+    """The transpose of a linear function of arrays of this shape, as JAX finds it for real numbers."""
+    x = jnp.asarray(x, np.result_type(x, 1.0))
     return jax.linear_transpose(function, jax.ShapeDtypeStruct(tuple(shape), x.dtype))(x)[0]
+
+
+def alike(*arrays: Any) -> list[Any]:
+    """In one dtype, that which NumPy brings them to: JAX multiplies no others in a convolution."""
+    dtype = np.result_type(*arrays)
+    return [jnp.asarray(a, dtype) for a in arrays]
 
 
 @counterpart
@@ -84,18 +91,20 @@ def spread(x, *, shape, source, target):
 def conv2d(x, w, b=None, *, stride=1, padding=0, dilation=1, groups=1):
     borders = [(p, p) for p in pair(padding)]
     out = lax.conv_general_dilated(
-        x, w, pair(stride), borders, rhs_dilation=pair(dilation), feature_group_count=groups
+        *alike(x, w), pair(stride), borders, rhs_dilation=pair(dilation), feature_group_count=groups
     )
     return out if b is None else out + jnp.reshape(b, (-1, 1, 1))
 
 
 @counterpart
 def conv2d_input(x, w, *, shape, **how):
+    x, w = alike(x, w)
     return transposed(lambda image: conv2d(image, w, **how), shape, x)
 
 
 @counterpart
 def conv2d_weight(x, y, *, shape, **how):
+    x, y = alike(x, y)
     return transposed(lambda filters: conv2d(x, filters, **how), shape, y)
 
 

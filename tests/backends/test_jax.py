@@ -156,6 +156,31 @@ def test_ten_steps_of_a_model_are_those_of_the_executor(make):
         )
 
 
+@pytest.mark.parametrize("name", ["conv2d", "conv_transpose2d"])
+@pytest.mark.parametrize(
+    "dtypes", ["float32 float64", "float64 float32", "int64 float32", "int64 int64"]
+)
+def test_a_convolution_takes_images_and_filters_of_two_dtypes(name, dtypes):
+    pytest.importorskip("jax", reason="pip install jax")
+    rng = np.random.default_rng(0)
+    shapes = [2, 3, 5, 4], [3, 3, 2, 2]
+    feed = {
+        n: rng.integers(-4, 5, s).astype(d)
+        for n, s, d in zip("xw", shapes, dtypes.split(), strict=True)
+    }
+    program = static.Program()
+    with static.program_guard(program):
+        x, w = (static.data(n, v.shape, v.dtype) for n, v in feed.items())
+        y = getattr(mg, name)(x, w)
+        fetch = [y]
+        if "int" not in dtypes:
+            x.stop_gradient = w.stop_gradient = False
+            fetch += static.gradients([(y * y).sum()], [x, w])
+    run = static.Executor().run(program, feed, fetch)
+    for a, b in zip(jitted(program, feed, fetch), run, strict=True):
+        np.testing.assert_allclose(a, b, strict=True, rtol=1e-5)
+
+
 def test_an_executor_lends_its_parameters_and_gets_them_back():
     pytest.importorskip("jax", reason="pip install jax")
     program = static.Program()
