@@ -252,9 +252,12 @@ def max_pool2d(g, out, x, *, kernel_size, stride=None, padding=0):
 
 
 def is_whole(primitive: Any, args: Args) -> bool:
-    """Whether a kernel stays one call.  In double precision, runtimes have no Conv: there the kernel's columns run."""
-    single = primitive.type != "conv2d" or args[0].dtype == np.float32
-    return primitive.type in COUNTERPARTS and single
+    """Whether a kernel stays one call: runtimes have Conv in single precision only, MaxPool for no whole numbers."""
+    if primitive.type == "conv2d":
+        return all(a.dtype == np.float32 for a in args if a is not None)
+    if primitive.type == "max_pool2d":
+        return bool(args[0].dtype.kind == "f")
+    return primitive.type in COUNTERPARTS
 
 
 class Graph(Replay):

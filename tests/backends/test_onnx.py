@@ -281,6 +281,29 @@ def test_nothing_is_written_when_an_op_has_no_counterpart(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("name", "dtypes"),
+    [
+        ("conv2d", ["float32", "float64"]),
+        ("conv2d", ["float64", "float32"]),
+        ("conv2d", ["float32", "float32", "float64"]),
+        ("conv2d", ["float32", "int64"]),
+        ("max_pool2d", ["int64"]),
+        ("max_pool2d", ["float64"]),
+    ],
+)
+def test_windows_of_dtypes_that_onnx_has_no_operator_for(runtime, name, dtypes):
+    shapes = [[2, 3, 5, 4], [4, 3, 2, 2], [4]]
+    values = [np.arange(np.prod(s)).reshape(s) % 7 for s in shapes]
+    feed = {n: v.astype(d) for n, v, d in zip("xwb", values, dtypes, strict=False)}
+    program = static.Program()
+    with static.program_guard(program):
+        given = [static.data(n, v.shape, v.dtype) for n, v in feed.items()]
+        y = mg.conv2d(*given) if name == "conv2d" else mg.max_pool2d(*given, 2)
+    (expected,) = static.Executor().run(program, feed, y)
+    np.testing.assert_array_equal(runtime(program, feed, [y])[0], expected, strict=True)
+
+
 @pytest.mark.parametrize("shape", [[4], [4, 2]])
 def test_a_product_of_truth_values_has_no_counterpart(shape):
     pytest.importorskip("onnx", reason="pip install onnx onnxruntime")
