@@ -214,6 +214,9 @@ def spread(g, out, x, *, shape, source, target):
 
 @counterpart
 def topk(g, out, x, *, k, axis=-1, largest=True):
+    if x.dtype == bool:  # ONNX orders no truth values
+        x = g.cast(x, np.int32)
+        out = [x.of(out[0].shape), out[1]]
     return g.nodes_of("TopK", [x, g.integers([k])], out, axis=axis, largest=int(largest))
 
 

@@ -304,6 +304,18 @@ def test_windows_of_dtypes_that_onnx_has_no_operator_for(runtime, name, dtypes):
     np.testing.assert_array_equal(runtime(program, feed, [y])[0], expected, strict=True)
 
 
+@pytest.mark.parametrize("function", [mg.sort, mg.argsort, lambda x: mg.topk(x, k=2)])
+def test_truth_values_are_sorted_as_numbers(runtime, function):
+    program = static.Program()
+    with static.program_guard(program):
+        fetch = function(static.data("x", [2, 3], "bool"))
+    fetch = [*fetch] if isinstance(fetch, list | tuple) else [fetch]
+    feed = {"x": np.array([[True, False, True], [False, False, True]])}
+    run = static.Executor().run(program, feed, fetch)
+    for a, b in zip(runtime(program, feed, fetch), run, strict=True):
+        np.testing.assert_array_equal(a, b, strict=True)
+
+
 @pytest.mark.parametrize("shape", [[4], [4, 2]])
 def test_a_product_of_truth_values_has_no_counterpart(shape):
     pytest.importorskip("onnx", reason="pip install onnx onnxruntime")
