@@ -11,6 +11,7 @@ from minigrad.errors import DTypeError
 from minigrad.explain.paths import MOST_PATHS, Explanation
 from minigrad.primitives.registry import REGISTRY
 from tests.pieces import Stop, Twice, leaf
+from tests.work import calls
 
 
 def named_leaf(value=2.0, name="x"):
@@ -603,3 +604,11 @@ def test_a_backward_from_several_outputs_is_explained_as_a_whole(seed):
             np.testing.assert_allclose(told.total.numpy(), value.grad.numpy(), rtol=1e-12)
             parts = [float(np.asarray(gave)) for _, gave in told.paths]
             assert told.count or np.isclose(sum(parts), value.grad.item(), rtol=1e-12), told
+
+
+def test_a_value_that_many_operations_read_is_explained_for_bounded_work():
+    x = leaf(1.0)
+    y = x * 1.0
+    for _ in range(300):
+        y = y + x * 2.0
+    assert calls(lambda: mg.why(x, y)) < 1_000_000
