@@ -132,10 +132,7 @@ def cuts(
     ['h.detach()']
     """
     statements = code.statements()
-    tainted = set(starts)
-    for value, targets, *_ in statements:
-        if _mentions(value, tainted):
-            tainted |= targets
+    tainted = _depending(set(starts), statements)
     if ends is not None:
         statements = _leading_to(set(ends), statements)
     found: list[Cut] = []
@@ -279,6 +276,17 @@ def _feeds(targets: Iterable[str], names: Dotted) -> bool:
 
 def _mentions(node: ast.AST, names: Iterable[str]) -> bool:
     return _feeds(names, _names(node))
+
+
+def _depending(names: Dotted, statements: list[Statement]) -> Dotted:
+    """The names that depend on these; what a loop hands from name to name, one a turn, too."""
+    before: Dotted = set()
+    while names != before:
+        before = names
+        for value, targets, *_ in statements:
+            if _mentions(value, names):
+                names = names | targets
+    return names
 
 
 def _leading_to(ends: Dotted, statements: list[Statement]) -> list[Statement]:

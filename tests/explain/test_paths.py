@@ -83,6 +83,7 @@ CODE = {
     "torch.set_grad_enabled(False)\nh = w * 2\ntorch.set_grad_enabled(True)\nloss = h.sum()": ["torch.set_grad_enabled(False)"],
     "try:\n    h, k = w.data, 1\nexcept ValueError:\n    h = 0\nloss = h": ["w.data"],
     "h: float = w.to(torch.int64)\nloss = h": ["w.to(torch.int64)"],
+    "for k in range(9):\n    d = c\n    c = b\n    b = a\n    a = w * k\nloss = d.detach()": ["d.detach()"],
 }  # fmt: skip
 
 
