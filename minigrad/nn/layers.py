@@ -498,7 +498,8 @@ class BatchNorm(Module):
         changes: Listed = []
         for running, now in self._statistics(x._data):
             new = (1 - self.momentum) * running._data + self.momentum * now
-            changes += replaced(running, new.astype(running.dtype, copy=False), None)
+            new = new.astype(running.dtype, copy=False)
+            changes += replaced(running, new, running.grad)
         set_all(changes)
 
     def _statistics(self, x: Any) -> Iterator[tuple[Any, Any]]:

@@ -223,6 +223,15 @@ def test_in_a_program_a_layer_is_what_it_is_eagerly(name, batch):
         np.testing.assert_allclose(grad, named[p.name].grad.numpy(), rtol=1e-9, atol=1e-12)
 
 
+def test_a_gradient_of_the_running_statistics_outlives_their_next_update():
+    layer, x = nn.BatchNorm(2), mg.tensor([[0.0, 1.0], [2.0, 5.0]])
+    layer.running_mean.requires_grad_()
+    layer.eval()(x).sum().backward()
+    before = layer.running_mean.grad
+    layer.train()(x)
+    assert before is not None and layer.running_mean.grad is before
+
+
 def test_running_statistics_are_updated_by_a_program_too():
     layer, x = nn.BatchNorm(2), rng.normal(size=(6, 2))
     prog = static.Program()
