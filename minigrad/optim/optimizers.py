@@ -259,10 +259,10 @@ class LambdaLR(CheckedConstructors):
         self._set()
 
     def _set(self) -> None:
-        factors, least = [f(self.last_epoch) for f in self.lr_lambdas], self.eta_min
-        groups = self.optimizer.param_groups
-        for group, base, factor in zip(groups, self.base_lrs, factors, strict=True):
-            group["lr"] = least + (base - least) * factor
+        least, functions = self.eta_min, zip(self.base_lrs, self.lr_lambdas, strict=True)
+        rates = [least + (base - least) * f(self.last_epoch) for base, f in functions]
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
 
 
 class StepLR(LambdaLR):

@@ -509,3 +509,13 @@ def test_schedules_end_where_they_are_told_to_and_at_0_if_not():
     assert rates(optim.cosine(1.0, 4)) == [1.0, round(0.5 + 0.5**1.5, 6), 0.5, 0.0]
     assert rates(optim.step_decay(1.0, every=2)) == [1.0, 1.0, 0.1, 0.01]
     assert rates(optim.exponential(1.0, 0.5)) == [1.0, 0.5, 0.25, 0.03125]
+
+
+def test_a_factor_that_is_no_number_leaves_the_rates_of_all_groups_as_they_were():
+    groups = [{"params": [parameter()]}, {"params": [parameter()]}]
+    optimizer = optim.SGD(groups, lr=0.5)
+    factors = [lambda count: 0.5**count, lambda count: None if count else 1.0]
+    scheduler = optim.LambdaLR(optimizer, factors)
+    with pytest.raises(TypeError):
+        scheduler.step()
+    assert scheduler.get_last_lr() == [0.5, 0.5]
