@@ -47,7 +47,7 @@ def repair(args: Sequence[Any], attrs: dict[str, Any], cause: Exception, usual: 
     'sizes are compared from the right and must be equal or 1; add an axis with expand_dims'
     """
     text = str(cause)
-    shapes = [tuple(a.shape) for a in args if hasattr(a, "shape")]
+    shapes = [tuple(s) for a in args if (s := getattr(a, "shape", None)) is not None]
     for words, advice in REPAIRS["types"].items():
         if words in text:
             return advice

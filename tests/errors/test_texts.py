@@ -447,3 +447,11 @@ def test_an_error_says_these_words(words):
     with pytest.raises(kinds) as caught:
         call()
     assert words in str(caught.value)
+
+
+def test_what_is_no_number_but_has_a_shape_of_none_is_refused_in_words():
+    class Later:
+        shape = None
+
+    with pytest.raises(mg.errors.DTypeError, match=r"exp\(x: Later\) is not possible"):
+        mg.exp(Later())
