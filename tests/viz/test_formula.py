@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
+from minigrad.primitives.registry import REGISTRY, primitive
 from minigrad.viz.adapters.formula import (
     backward_formulas,
     computed,
@@ -15,6 +18,8 @@ from minigrad.viz.adapters.formula import (
     put_in,
     written,
 )
+from minigrad.viz.picture import draw
+from tests.pieces import leaf
 from tests.viz import linked_nodes as ln
 
 
@@ -175,3 +180,15 @@ def test_what_a_formula_reads_is_known():
         ["gy", "x0"],
     ]
     assert sorted({*names_in(*backward_formulas(Power(2)))}) == ["gy", "x"]
+
+
+def test_a_rule_that_only_has_the_name_of_a_lambda_has_no_formula(monkeypatch):
+    @primitive
+    def third(x):
+        return x * 3.0
+
+    monkeypatch.delitem(REGISTRY, "third")
+    rule = functools.partial(lambda factor, out_grad: out_grad * factor, 3.0)
+    third.grad(x=functools.update_wrapper(rule, lambda out_grad: out_grad * 3.0))
+    node = next(n for n in draw(third(leaf(2.0))).graph if n.kind == "grad_op")
+    assert not any(node.lines)

@@ -174,8 +174,8 @@ def _expression(function: Callable[..., Any], slot: str) -> ast.expr | None:
     names = parameters(function)
     known: dict[str, ast.expr] = {n: ast.Name("g" if n.endswith("_grad") else n) for n in names}
     try:
-        if getattr(function, "__name__", "") == "<lambda>":
-            code = function.__code__
+        code = getattr(function, "__code__", None)
+        if code is not None and code.co_name == "<lambda>":
             body = resolved(_lambdas(code.co_filename)[code.co_firstlineno, slot], known)
         else:
             (body,) = _returned(function, known)
