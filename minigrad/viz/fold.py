@@ -339,9 +339,10 @@ def closed(graph: Graph, opened: Collection[str] = ()) -> Graph:
     frames = grouped(inside, lambda frame: graph.regions[frame].holder or f"c{frame}")
     boxes = [_closed_box(graph, name, {f: inside[f] for f in frames[name]}) for name in frames]
     modules = [box for box in boxes if box.kind == "folded"]
-    for sides in grouped(modules, lambda box: box.name).values():
-        if len(sides) == 2:  # the two boxes of one module stand beside each other
-            graph.link(*sides)
+    forward = {box.name: box for box in modules if box.side == "forward"}
+    for box in modules:  # the two boxes of one module stand beside each other
+        if box.side == "backward" and box.name in forward:
+            graph.link(forward[box.name], box)
     place = {member: box.id for box in boxes for member in box.data["members"]}
     small = drawn_with(graph, boxes, place)
     small.regions = {r: frame for r, frame in graph.regions.items() if r not in shut}

@@ -9,11 +9,13 @@ import minigrad as mg
 from minigrad import static
 from minigrad.viz import draw
 from minigrad.viz.adapters.names import Names
-from minigrad.viz.fold import View, size_of
+from minigrad.viz.adapters.of_net import of_net
+from minigrad.viz.fold import View, closed, size_of
 from minigrad.viz.graph.graph import Graph, is_op
 from minigrad.viz.picture import view_of_any
 from minigrad.viz.render import layout
 from tests.viz import sample_programs as samples
+from tests.viz.sample_programs import Net, Op
 from tests.work import calls
 
 
@@ -202,3 +204,12 @@ def test_the_graph_of_a_folded_picture_is_drawn_as_it_is_with_nothing_to_open(tm
     assert again.graph is small
     assert again.view.folds() == {}
     assert again.save(tmp_path / "again.html").exists()
+
+
+def test_boxes_of_one_name_on_one_side_are_no_twins():
+    layers = [
+        Net("fc", [Op("scale", {"x": [a]}, {"out": [a + "s"]}), Op("tanh", {"x": [a + "s"]}, {"out": [b]})])
+        for a, b in ("xh", "hy")
+    ]  # fmt: skip
+    boxes = [n for n in closed(of_net(Net("mlp", layers))) if n.kind == "folded"]
+    assert [(box.name, box.twin) for box in boxes] == [("NetOp fc", None)] * 2
