@@ -201,3 +201,12 @@ def nest(rng, name, ops):
         inside.append(Net(f"{name}{at}", ops[at : at + size]) if size > 1 else ops[at])
         at += size if size > 1 else 1
     return Net(name, inside)
+
+
+def test_an_operator_may_have_a_method_called_reads():
+    class Reading(Op):
+        def reads(self):
+            return []
+
+    op = Reading("tanh_grad", {"out_grad": ["y@GRAD"], "out": ["y"]}, {"x_grad": ["x@GRAD"]})
+    assert only(of_net(op), "tanh_grad").kind == "grad_op"

@@ -419,7 +419,7 @@ def makes_gradients(op: Any) -> bool:
 def read_names(op: Any) -> set[str]:
     """The forward names whose values a grad op needs: ``op.reads``, else all of them."""
     said = getattr(op, "reads", None)
-    if said is not None:
+    if said is not None and not callable(said):
         return {*said, *(name for name in flat(op.inputs) if is_scopes(name))}
     return {name for name in flat(op.inputs) if not is_gradient(name)}
 
