@@ -29,6 +29,11 @@ def fc_with_mul(x, w, b, out):
     return NetOp(ops, "fc")
 
 
+def fc_with_the_type_of_its_result(x, w, b, out):
+    type = "fc" if x == "x" else out
+    return NetOp(layer(x, w, b, out, out + "_product", out + "_sum"), type)
+
+
 def fc_without_sigmoid(x, w, b, out):
     return NetOp(layer(x, w, b, "", out + "_product", out)[:2], "fc")
 
@@ -70,6 +75,7 @@ WRONG = {
             fc_as_a_list,
             fc_without_type,
             fc_with_mul,
+            fc_with_the_type_of_its_result,
             fc_without_sigmoid,
         )
     ],
