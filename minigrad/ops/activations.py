@@ -158,4 +158,4 @@ def erf_of_array(x):
     x = x.astype(np.result_type(x, np.float16), copy=False)
     if x.dtype.kind not in "f":
         raise TypeError(f"erf is defined here for real numbers, not {x.dtype}")
-    return np.array([*map(math.erf, x.ravel().tolist())], x.dtype).reshape(x.shape)
+    return np.fromiter(map(math.erf, x.ravel().tolist()), x.dtype, x.size).reshape(x.shape)

@@ -283,7 +283,6 @@ def _folded_box(names: dict[Segment | None, str], segment: Segment, nodes: list[
         members += [node.id] * (node.kind != "folded") + node.data.get("members", [])
     data = {"ops": 0 if segment.leaves else size_of(segment.ops), "members": members}
     data["segment"] = [n.id for n in segment.ops]
-
     about = {"side": segment.side, "region": segment.ops[0].region, "twin": names.get(segment.twin)}
     box = box_of(names[segment], segment.name, segment.words, data, **about)
     if not segment.leaves:

@@ -354,10 +354,8 @@ class Running:
         held = [region for region, holder in self.holders.items() if holder == node.id]
         tests = [r for r in held if self.graph.regions[r].label.endswith(": condition")]
         step = 1 if node.side == "forward" else -1
-        frames = [
-            *self.iterations(node),
-            {},
-        ]  # nothing is known before the first turn and after the last
+        # nothing is known before the first turn and after the last
+        frames = [*self.iterations(node), {}]
         last = len(frames) - 1
         turns = [(t, r) for t in range(last)[::step] for r in dict.fromkeys([*tests, *held])]
         for t, region in [*turns, *((last, test) for test in tests)]:  # a test ends a loop

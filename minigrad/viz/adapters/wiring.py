@@ -58,7 +58,6 @@ class Sheet:
         self.versions: dict[str, list[Node]] = defaultdict(list)
         self.held: dict[str, tuple[Any, ...]] = {}  # node id -> its value, if it shows one
         self.writer: dict[str, Placed] = {}  # node id -> who wrote it
-
         self.placed: list[Placed] = []
 
     # -- what blocks and nets say of themselves
