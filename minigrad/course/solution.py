@@ -114,8 +114,11 @@ def restored(namespace: Namespace) -> Iterator[None]:
         yield
     finally:
         for table, content in tables:
-            table.clear()
-            table.update(content)
+            for name in table.keys() - content:  # never empty: what goes may still ask for names
+                del table[name]
+            for name, value in content.items():
+                if table.get(name, content) is not value:
+                    table[name] = value
         for each, attributes in classes:
             for name, value in attributes.items():
                 if vars(each).get(name) is not value:

@@ -164,6 +164,16 @@ def test_trying_mistakes_leaves_names_tables_and_classes_as_they_were():
     assert Box.kind == "mine"
 
 
+def test_what_a_mistake_made_still_knows_its_names_when_it_goes():
+    namespace = {}
+    exec("gone = []\nletters = __import__('collections').Counter('aab')", namespace)
+    with solution.restored(namespace):
+        exec("class T:\n    def __del__(self):\n        gone.append(1)\nt = T()", namespace)
+        namespace["letters"]["z"] = 9
+    assert namespace["gone"] == [1]
+    assert namespace["letters"] == {"a": 2, "b": 1}
+
+
 def test_a_warning_of_numpy_is_not_shown_beside_the_line(recwarn):
     examine("90a", lambda x: np.float64(1.0) / np.float64(0.0))
     assert not recwarn.list
