@@ -7,6 +7,7 @@ from minigrad.viz import draw
 from minigrad.viz.graph.graph import Graph
 from minigrad.viz.picture import Picture
 from minigrad.viz.render import layout
+from minigrad.viz.render.html import drawings
 from tests.viz.graphs import GRAPHS
 from tests.viz.needs import needs_layout
 from tests.viz.test_view import loop
@@ -58,3 +59,17 @@ def test_a_loop_inside_a_loop_opens_one_after_the_other():
     opened = picture._drawings[1:]
     assert len(opened) > 1
     assert all(each["svg"] for each in opened)
+
+
+def test_after_a_drawing_that_took_too_long_no_other_is_tried():
+    asked = []
+
+    def slow(view):
+        asked.append(view)
+        return "<svg/>" if len(asked) == 1 else None
+
+    picture, kept = folded()
+    (shown,) = drawings(picture.view, slow)
+    assert len(shown["folds"]) > 1 and not shown["opens"]
+    assert len(asked) == 2
+    assert kept

@@ -140,6 +140,8 @@ def drawings(view: View, draw: Draw) -> list[dict[str, Any]]:
                 views.append(opened)
                 shown.append(_shown(opened, svg, words))
                 room -= nodes
+            elif small:  # it took too long, as others might
+                tries = 0
     for each, facts in zip(views, shown, strict=True):
         boxes = {box: each.inside(box) for box in facts["folds"]}
         facts["opens"] = {box: number[i] for box, i in boxes.items() if i in number}
