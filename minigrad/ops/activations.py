@@ -1,6 +1,7 @@
 """Activation functions, each primitive with the gradient rule that saves least."""
 
 import math
+from functools import cache
 
 import numpy as np
 
@@ -123,7 +124,7 @@ def silu(x):
 
 @primitive
 def erf(x):
-    """The error function.
+    """The error function, exact to a few units in the last place.
 
     >>> import minigrad as mg
     >>> mg.erf(mg.tensor([0.0, 1.0]))
@@ -153,9 +154,35 @@ gelu.grad(
 ).formula(x="g * (Phi(x) + x * phi(x))")
 
 
+# -- the error function on arrays, which NumPy does not have --------------------------------
+#
+# A table holds the Taylor coefficients at 0, 1/128, 2/128 … 6; beyond 6 the function is 1, to the
+# last bit.
+
+_STEPS, _LAST, _ORDER = 128, 6, 6
+
+
 def erf_of_array(x):
-    """erf, elementwise, which NumPy does not have."""
+    """erf, elementwise; NaN stays NaN."""
     x = x.astype(np.result_type(x, np.float16), copy=False)
     if x.dtype.kind not in "f":
         raise TypeError(f"erf is defined here for real numbers, not {x.dtype}")
-    return np.fromiter(map(math.erf, x.ravel().tolist()), x.dtype, x.size).reshape(x.shape)
+    distance = np.fmin(np.abs(x), _LAST)
+    nearest = np.rint(distance * _STEPS).astype(np.intp)
+    rest = distance - (nearest / _STEPS).astype(x.dtype)
+    table = _coefficients(x.dtype)
+    out = table[-1][nearest]
+    for column in table[-2::-1]:
+        out = out * rest + column[nearest]
+    return np.where(x == x, np.copysign(out, x), x)
+
+
+@cache
+def _coefficients(dtype):
+    """erf and its derivatives over n!, from f⁽ⁿ⁺¹⁾ = -2x f⁽ⁿ⁾ - 2(n-1) f⁽ⁿ⁻¹⁾."""
+    x = np.arange(_LAST * _STEPS + 1) / _STEPS
+    slope = 2 / math.sqrt(math.pi) * np.exp(-x * x)
+    derivatives = [np.array([math.erf(v) for v in x]), slope, -2 * x * slope]
+    for n in range(2, _ORDER):
+        derivatives.append(-2 * x * derivatives[n] - 2 * (n - 1) * derivatives[n - 1])
+    return [np.array(f / math.factorial(n), dtype) for n, f in enumerate(derivatives)]

@@ -4,7 +4,6 @@ The product and the gradients of its two factors are one closed family of three 
 so derivatives of any order are made of them; each knows NumPy's rules for vectors and for stacks.
 """
 
-import math
 from string import ascii_letters, ascii_lowercase
 
 import numpy as np
@@ -63,24 +62,24 @@ def matmul_nt(x, y, *, shape):
     if y.ndim == 1:  # the product lost y's axis
         return sum_to(x[..., None] * y, shape)
     if len(shape) == 1:  # the product lost the first factor's axis
-        x = x[..., None, :]
+        return sum_to(np.matmul(y, x[..., None])[..., 0], shape)
     return sum_to(np.matmul(x, np.swapaxes(y, -1, -2)), shape)
 
 
 @primitive(infer=shape_attr)
 def matmul_tn(x, y, *, shape):
     """``xᵀ @ y`` summed to ``shape``: the gradient of a product's second factor."""
+    if x.ndim == y.ndim == len(shape) == 2:
+        few = shape[0] * shape[1] <= FEW  # dot writes zeros before it writes the product
+        return x.T.dot(y) if few else np.matmul(x.T, y)
     if len(shape) == 1:
-        return np.matmul(y.reshape(-1), x.reshape(y.size, shape[0]))
-    if len(shape) > 2:
-        if x.ndim == 1:
-            x, y = x[None], y[..., None, :]
-        return sum_to(np.matmul(np.swapaxes(x, -1, -2), y), shape)
-    if x.ndim != 2:  # one factor for the whole stack, or for one row
-        rows = math.prod(x.shape[:-1])
-        x, y = x.reshape(rows, shape[0]), y.reshape(rows, shape[1])
-    few = shape[0] * shape[1] <= FEW  # dot writes zeros before it writes the product
-    return x.T.dot(y) if few else np.matmul(x.T, y)
+        return np.matmul(y.reshape(-1), x.reshape(y.size, x.shape[-1]))
+    if x.ndim == 1:
+        return sum_to(x[:, None] * y[..., None, :], shape)
+    if len(shape) == 2:  # one matrix for the whole stack
+        rows = int(np.prod(x.shape[:-1]))
+        return np.matmul(x.reshape(rows, x.shape[-1]).T, y.reshape(rows, y.shape[-1]))
+    return sum_to(np.matmul(np.swapaxes(x, -1, -2), y), shape)
 
 
 matmul.grad(

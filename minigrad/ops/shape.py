@@ -27,7 +27,9 @@ Inputs = dict[str, Outputs]
 
 def fits(a: Shape, b: Shape) -> bool:
     """Whether two shapes can be those of one value; -1 is an open size."""
-    return len(a) == len(b) and all(m == n or -1 in (m, n) for m, n in zip(a, b, strict=True))
+    return a == b or (
+        len(a) == len(b) and all(m == n or -1 in (m, n) for m, n in zip(a, b, strict=True))
+    )
 
 
 def shape_attr(inputs: Inputs, attrs: Attrs) -> Outputs:

@@ -165,15 +165,17 @@ class Primitive:
 
     def placed(self, values: Args, named: Attrs, first: int = 0) -> Listed:
         """The values of a call in the places of its parameters, from the ``first`` on; defaults where none is given."""
-        places = dict([*self.parameters.items()][first:])
+        places = [*self.parameters.values()][first:]
         if len(values) > len(places):
             raise self.call_error(first + len(values))
-        places |= zip(places, values, strict=False)
+        places[: len(values)] = values
+        names = [*self.parameters][first:] if named else []
         for name, value in named.items():
-            if places.get(name, self) is not self.parameters.get(name):  # unknown, or given twice
+            k = names.index(name) if name in names else None
+            if k is None or places[k] is not self.parameters[name]:
                 raise self.call_error(first + len(values), name)
-            places[name] = value
-        return [*places.values()]
+            places[k] = value
+        return places
 
     def bind(self, args: Args, attrs: Attrs) -> tuple[Args, Attrs]:
         """Sort the arguments of a call into inputs and attrs: a list slot may be given a list, attrs by position.

@@ -584,8 +584,8 @@ CALLS = [
         "primitives.registry",
         (
             "a keyword that nobody knows is dropped",
-            "for name, value in named.items():",
-            "for name, value in named.items():\n            if name not in places:\n                continue",
+            "k = names.index(name) if name in names else None",
+            "k = names.index(name) if name in names else None\n            if k is None:\n                continue",
         ),
     ),
     *bugs(
