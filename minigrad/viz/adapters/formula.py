@@ -10,14 +10,12 @@ import inspect
 import linecache
 import re
 import textwrap
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..graph.format import FEW, NOT_YET, format_number, format_value, numeric
+from ..graph.format import FEW, NOT_YET, format_number, format_value
 
 LONGEST = 44
 Values = Mapping[str, Any]  # by name
@@ -102,7 +100,7 @@ def _returned(function: Any, known: dict[str, ast.expr]) -> Formulas:
     """The results of a function in what is ``known`` of names, and of texts like ``self.inputs[0]``."""
     source = inspect.getsource(inspect.unwrap(function))
     (definition,) = ast.parse(textwrap.dedent(source)).body
-    for statement in getattr(definition, "body", ()):
+    for statement in definition.body if isinstance(definition, ast.FunctionDef) else ():
         match statement:
             case ast.Expr(ast.Constant(str())):
                 pass
@@ -179,8 +177,7 @@ def _expression(function: Callable[..., Any], slot: str) -> ast.expr | None:
             body = resolved(_lambdas(code.co_filename)[code.co_firstlineno, slot], known)
         else:
             (body,) = _returned(function, known)
-        written(body)  # or it is not understood
-        return body
+        return body if written(body) else None
     except _NO_FORMULA:
         return None
 
@@ -199,15 +196,46 @@ def _lambdas(path: str) -> dict[tuple[int, str | None], ast.expr]:
 
 
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-#: how school writes it
-_TABLES = tomllib.loads(Path(__file__).with_name("school.toml").read_text(encoding="utf-8"))
-_SIGNS, _COMPARED, _CALLS, _LETTERS = _TABLES.values()
-_MINUS, _PRODUCT = 1.5, 2
-OPERATORS = {name: getattr(ast, sign) for sign, (_, _, name, _) in _SIGNS.items()}
+_COMPARED: dict[type, str] = {
+    ast.Gt: ">",
+    ast.Lt: "<",
+    ast.GtE: "≥",
+    ast.LtE: "≤",
+    ast.Eq: "=",
+    ast.NotEq: "≠",
+}
+#: how a sign is written, how tightly it holds, what it is called as an operation, what computes it
+_SIGNS: dict[type, tuple[str, float, str, Any]] = {
+    ast.Add: (" + ", 1, "add", np.add),
+    ast.Sub: (" − ", 1, "sub", np.subtract),
+    ast.Mult: ("·", 2, "mul", np.multiply),
+    ast.Div: (" / ", 2, "div", np.divide),
+    ast.MatMult: (" @ ", 2, "matmul", np.matmul),
+    ast.Mod: (" % ", 1.9, "mod", np.mod),
+    ast.FloorDiv: (" // ", 1.9, "floor_divide", np.floor_divide),
+    ast.Pow: ("^", 3, "pow", np.power),
+}
+_MINUS, _PRODUCTS = 1.5, (ast.Mult, ast.Div, ast.MatMult)
+#: those that may be written without brackets around the same sign on their right
+_LOOSE = (ast.Add, ast.Mult)
+OPERATORS = {name: sign for sign, (_, _, name, _) in _SIGNS.items()}
 _NUMPYS = "exp log sin cos tan tanh sqrt abs square"  # functions that are computed
 _FUNCTIONS = _NUMPYS.split()
 #: and all that a formula with numbers put in may call
 _SCHOOL = f"{_NUMPYS} sum mean sigmoid sign floor cosh sinh softmax where maximum".split()
+#: calls that school writes by signs: how, how tightly each argument must hold, and how all of it does
+_CALLS = {
+    "abs": ("|{}|", [0], 4),
+    "sum": ("Σ({})", [0], 4),
+    "sum_to": ("Σ({})", [0], 4),
+    "inv": ("{}⁻¹", [4], 4),
+    "matmul_nt": ("{} @ {}ᵀ", [2, 4], 2),
+    "matmul_tn": ("{}ᵀ @ {}", [4, 3], 2),
+    "convolve": ("{} ∗ {}", [3, 3], 2),
+    "correlate": ("{} ⋆ {}", [3, 3], 2),
+}
+#: names that it knows by a letter
+_LETTERS = {"Phi": "Φ", "phi": "φ", "pi": "π"}
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 _IN_BRACKETS = re.compile(r"\(.*\)|\[.*\]")
 
@@ -225,9 +253,9 @@ def call_formula(operation: str, slots: Iterable[str]) -> ast.expr:
 def names_in(expression: ast.expr) -> list[str]:
     """The names of values in an expression: not of functions, nor ``self``."""
     nodes = list(ast.walk(expression))
-    called = [n.func for n in nodes if isinstance(n, ast.Call)]
-    names = [n for n in nodes if isinstance(n, ast.Name) and n not in called]
-    return [name.id for name in names if name.id != "self"]
+    called = {id(n.func) for n in nodes if isinstance(n, ast.Call)}
+    names = [n for n in nodes if isinstance(n, ast.Name) and n.id != "self"]
+    return [name.id for name in names if id(name) not in called]
 
 
 def put_in(expression: ast.expr, values: Values) -> str:
@@ -292,15 +320,14 @@ def _write(node: ast.expr, values: Mapping[str, str]) -> tuple[str, float]:
             whole = float(number).is_integer()
             raised = text.translate(_SUPERSCRIPT) if whole else f"^{text}"
             return f"{write(base, 4)}{raised}", 3
-        case ast.Compare(left, [sign], [right]):
-            return f"{write(left, 1)} {_COMPARED[type(sign).__name__]} {write(right, 1)}", 0
-        case ast.BinOp(left, sign, right):
-            word, level, _, _ = _SIGNS[type(sign).__name__]
-            # some need no brackets around the same sign on their right
-            second = write(right, level + (not isinstance(sign, ast.Add | ast.Mult)))
+        case ast.Compare(left, [sign], [right]) if type(sign) in _COMPARED:
+            return f"{write(left, 1)} {_COMPARED[type(sign)]} {write(right, 1)}", 0
+        case ast.BinOp(left, sign, right) if type(sign) in _SIGNS:
+            word, level, _, _ = _SIGNS[type(sign)]
+            second = write(right, level + (not isinstance(sign, _LOOSE)))
             second = f"({second})" if second[0] in "−-" else second
             first, tight = _write(left, values)
-            if tight == _MINUS and level == _PRODUCT:  # it holds for the product
+            if tight == _MINUS and isinstance(sign, _PRODUCTS):  # it holds for the product
                 return f"{first}{word}{second}", _MINUS
             return f"{write(left, level)}{word}{second}", level
         case ast.Call(ast.Name("exp"), [ast.Name("x")]) if "x" not in values:
@@ -335,10 +362,12 @@ def literal(text: str) -> Any:
 
 def number_text(value: Any) -> str:
     """A value as it is put into a formula: one number, or nothing."""
-    array = numeric(value)
-    if array is None or array.size != 1 or array.dtype.kind == "c":
+    try:
+        array = np.asarray(value)
+    except ValueError:
         return ""
-    return format_number(array.item())
+    one = array.size == 1 and array.dtype.kind in "biuf"
+    return format_number(array.item()) if one else ""
 
 
 def computed(node: ast.expr, values: Values) -> Any:
@@ -358,9 +387,9 @@ def _compute(node: ast.expr, values: Values) -> Any:
             return value
         case ast.UnaryOp(ast.USub(), value):
             return np.negative(_compute(value, values))
-        case ast.BinOp(left, sign, right):
-            *_, name = _SIGNS[type(sign).__name__]
-            return getattr(np, name)(_compute(left, values), _compute(right, values))
+        case ast.BinOp(left, sign, right) if type(sign) in _SIGNS:
+            *_, function = _SIGNS[type(sign)]
+            return function(_compute(left, values), _compute(right, values))
         case ast.Call(ast.Name(name), [argument]) if name in _FUNCTIONS:
             return getattr(np, name)(_compute(argument, values))
         case ast.Attribute(value, "T"):
