@@ -63,7 +63,7 @@ _BETWEEN = " _-."  # what may stand between the name of a learner and of a file
 
 
 def _is_hidden(part: str) -> bool:
-    return part.startswith((".", "__MACOSX"))
+    return part.startswith(".") or part == "__MACOSX"
 
 
 def _step(path: Path, names: Sequence[str]) -> str | None:

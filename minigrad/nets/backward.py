@@ -450,9 +450,9 @@ def mirror(op: Operator, no_grad: set[str], known: set[str]) -> list[Operator]:
     The NOP stands where nothing is wanted or nothing arrives.  Before a grad op stands what makes
     zeros, ``v@ZERO``, for each gradient that it reads and nobody makes.
     """
-    net = NetOp([], op.type + "_grad" if isinstance(op, NetOp) else "nop")
-    net.forward_op = op
     if isinstance(op, NetOp):
+        net = NetOp([], op.type + "_grad")
+        net.forward_op = op
         for each in reversed(op.ops):
             net.ops += mirror(each, no_grad, known)
         if not list(operators(net)):  # a net of NOPs is a NOP
@@ -461,7 +461,9 @@ def mirror(op: Operator, no_grad: set[str], known: set[str]) -> list[Operator]:
     slots: Any = op.inputs if isinstance(op, RnnOp) else op_info(op.type).forward.rules
     wanted = {n for slot, listed in op.inputs.items() if slot in slots for n in listed}
     if wanted <= no_grad or known.isdisjoint(grads(op.output_names)):
-        return [net]
+        nop = NetOp([], "nop")
+        nop.forward_op = op
+        return [nop]
     grad_op = rnn_grad_op(op, no_grad) if isinstance(op, RnnOp) else build_grad_op(op)
     made: list[Operator] = []
     for slot, listed in grad_op.inputs.items():

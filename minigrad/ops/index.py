@@ -289,10 +289,14 @@ def _selected(inputs, attrs):
     return [((-1, *shape[1:]), dtype)]
 
 
+def _spread(inputs, attrs):
+    (mask, _), (rows, dtype) = inputs["mask"][0], inputs["x"][0]
+    return [(mask + rows[1:], dtype)]
+
+
 def _merged(inputs, attrs):
-    ((mask, _),) = inputs["mask"]
-    shapes, dtypes = zip(*[inputs[s][0] for s in ("x", "yes", "no") if s in inputs], strict=True)
-    return [(mask + shapes[0][1:], np.result_type(*dtypes))]
+    (mask, _), (yes, dtype), (_no, other) = (inputs[s][0] for s in ("mask", "yes", "no"))
+    return [((mask[0], *yes[1:]), np.result_type(dtype, other))]
 
 
 @primitive(nondiff=("mask",), infer=_selected)
@@ -310,7 +314,7 @@ def select_rows(x, mask):
     return x[mask]
 
 
-@primitive(nondiff=("mask",), infer=_merged)
+@primitive(nondiff=("mask",), infer=_spread)
 def spread_rows(x, mask):
     """Rows put where the mask holds, zeros elsewhere: the gradient of `select_rows`."""
     if np.count_nonzero(mask) != len(x):

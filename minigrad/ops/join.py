@@ -190,12 +190,11 @@ def tile(x, *, repetitions):
 @primitive(infer=shape_attr)
 def untile(x, *, shape, repetitions):
     """Add up the repetitions: the gradient of `tile`."""
-    blocks = []
-    for whole, n in zip(x.shape[::-1], [*shape[::-1], *[1] * x.ndim], strict=False):
-        blocks += [n, whole // max(n, 1)]
-    return np.add.reduce(x.reshape(blocks[::-1]), axis=tuple(range(0, 2 * x.ndim, 2))).reshape(
-        shape
-    )
+    times = tuple(np.atleast_1d(repetitions).tolist())
+    ndim = max(len(shape), len(times))
+    times, old = (1,) * (ndim - len(times)) + times, (1,) * (ndim - len(shape)) + tuple(shape)
+    blocks = np.reshape(x, [n for pair in zip(times, old, strict=True) for n in pair])
+    return np.add.reduce(blocks, axis=tuple(range(0, 2 * ndim, 2))).reshape(shape)
 
 
 tile.grad(x=(untile, "out_grad, x_shape, repetitions", "untile(g, x.shape)"))

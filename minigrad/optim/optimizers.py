@@ -65,8 +65,8 @@ def check_numbers(**numbers: Any) -> None:
 
 def check_options(options: Mapping[str, Any]) -> None:
     """The numbers among the options of an optimizer; a rate may be a schedule.  Errors: `ArgumentError`."""
-    schedule = {"lr"} if callable(options["lr"]) else ()
-    check_numbers(**{n: v for n, v in options.items() if n in _ADVICE and n not in schedule})
+    known = {n: v for n, v in options.items() if n in _ADVICE and not (n == "lr" and callable(v))}
+    check_numbers(**known)
 
 
 #: options of a group by the names that constructors have for them

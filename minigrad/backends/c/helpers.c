@@ -112,15 +112,15 @@ static void product_T(long m, long n, long k, const T *a, long ai, long ak, cons
         }
 }
 
-//// product_by_rows f  the same, of so few rows at a time that OpenBLAS copies nothing (10^6 multiplications, AVX-512)
+//// product_by_rows f  the same, so many rows at a time: of few OpenBLAS makes no copies where there is AVX-512
 /* 1 where there is no second thread to give a part of the rows to, which whoever loads this may set */
 int one_thread;
 
-static void product_by_rows_T(long m, long n, long k, const T *a, long ai, long ak, const T *b, long bk, long bj, T *c, long ci, long cj) {
-    long rows = m;
+static void product_by_rows_T(long rows, long m, long n, long k, const T *a, long ai, long ak, const T *b, long bk, long bj, T *c, long ci, long cj) {
 #ifdef __AVX512F__
-    if (one_thread)
-        rows = 1000000 / (n * k) / 8 * 8;
+    rows = one_thread ? rows : m;
+#else
+    rows = m;
 #endif
     for (long i = 0; i < m; i += rows)
         product_T(m - i < rows ? m - i : rows, n, k, a + i * ai, ai, ak, b, bk, bj, c + i * ci, ci, cj);

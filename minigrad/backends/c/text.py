@@ -415,9 +415,11 @@ class Writer(Identifiers):
             f"&{shown(first, axes)}, {place.strides[-2]}, {place.strides[-1]}"
             for first, place in zip(firsts, wide, strict=True)
         ]
-        few = dtype.kind == "f" and wide[1].strides[-1] == 1 and 8 * n * k <= UNCOPIED < m * n * k
-        name = "product_by_rows" if few and not self.exact else "product"
-        text = f"{name}_{TYPES[dtype.name]}({m}, {n}, {k}, {', '.join(given)});"
+        name, sizes = "product", f"{m}, {n}, {k}"
+        large = dtype.kind == "f" and m * n * k > UNCOPIED >= 8 * n * k
+        if large and wide[1].strides[-1] == 1 and not self.exact:
+            name, sizes = "product_by_rows", f"{UNCOPIED // (n * k) // 8 * 8}, {sizes}"
+        text = f"{name}_{TYPES[dtype.name]}({sizes}, {', '.join(given)});"
         self.part(looped(axes, [text]), [a, b])
 
     def products(self, out: Place, to: Place, *factors: Place) -> None:

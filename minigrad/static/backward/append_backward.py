@@ -6,7 +6,7 @@
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...atomic import gc_paused
@@ -195,6 +195,10 @@ class BackwardJob:
     names: GradNames
     trace: list[Any] | None
     callbacks: Sequence[Callback]
+    ops: list[Operator] = field(init=False)
+    targets: list[str] = field(init=False)
+    reached: set[str] = field(init=False)
+    gaps: bool = field(init=False)
 
     def gradient(self, v: Variable) -> Variable | None:
         """The gradient of a variable that was asked for; None where none arrives."""

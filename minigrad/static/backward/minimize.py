@@ -109,6 +109,7 @@ def apply_gradients(optimizer: Any, pairs: Pairs) -> None:
 
 
 def _check_pairs(pairs: Pairs) -> None:
+    """Errors: `ProgramError` for what are no pairs of a parameter and its gradient."""
     advice = "the pairs that static.append_backward(loss) returns"
     if not pairs:
         raise wrong("apply_gradients has no pairs: nothing would be trained", advice)

@@ -150,10 +150,12 @@ def _names(values: Sequence[Variable]) -> list[str]:
 
 def _check_structures(name: str, *branches: Packed) -> None:
     """Errors: `ProgramError` for two branches whose results do not go together."""
-    shown = [f"a {kind.__name__} of {len(vs)}" if kind else "one value" for kind, vs in branches]
-    if shown[0] != shown[1]:
-        what = f"the branches of {name} return different structures: {' and '.join(shown)}"
-        raise wrong(what, "return the same number of values from both")
+    (kind, yes), (other, no) = branches
+    if kind is other and len(yes) == len(no):
+        return
+    shown = [f"a {k.__name__} of {len(values)}" if k else "one value" for k, values in branches]
+    what = f"the branches of {name} return different structures: {' and '.join(shown)}"
+    raise wrong(what, "return the same number of values from both")
 
 
 def switch(cases: Sequence[tuple[Any, Callable[[], Any]]], default: Callable[[], Any]) -> Any:

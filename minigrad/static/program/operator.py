@@ -63,11 +63,16 @@ recurrent_grad | seq x params scopes stacked_grad out_grad | seq_grad x_grad par
 | x x_grad out_grad next_grad carried_grad | params params_grad params_local
 | seq seq_grad steps_grad | stacked_grad step_out_grad
 """
-CONTROL: dict[str, OpInfo] = {}
-for _entry in _CONTROL.split("\n\n"):
-    (_type,), _inputs, _outputs, _attrs, *_rows = (tuple(t.split()) for t in _entry.split("|"))
-    CONTROL[_type] = OpInfo(_type, _inputs, _outputs, _attrs, rows=tuple(_rows))
-    CONTROL[_type].is_grad = _type.endswith("_grad")
+
+
+def _control(entry: str) -> OpInfo:
+    """The entry of a type in this table."""
+    (op_type,), inputs, outputs, attrs, *rows = (tuple(text.split()) for text in entry.split("|"))
+    is_grad = op_type.endswith("_grad")
+    return OpInfo(op_type, inputs, outputs, attrs, is_grad=is_grad, rows=tuple(rows))
+
+
+CONTROL = {info.type: info for info in map(_control, _CONTROL.split("\n\n"))}
 
 
 @lru_cache(maxsize=4096)
