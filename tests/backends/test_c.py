@@ -175,8 +175,6 @@ def test_products_by_rows_are_the_whole_product(threads, monkeypatch):
 
 @pytest.mark.parametrize("first", range(0, len(DIFFERENTIABLE), 16))
 def test_ops_and_their_derivatives_agree_with_the_interpreter(first, monkeypatch):
-    # values are compared, not bits, and the compiler would be two thirds of the time
-    monkeypatch.setattr(c_together, "FLAGS", ["-Og" if f == "-O1" else f for f in c_together.FLAGS])
     compared, makes = [], []
     for record in DIFFERENTIABLE[first : first + 16]:
         for sample in chosen(record):

@@ -365,7 +365,7 @@ DATA = [str(name) for name in np.random.default_rng(1).permutation(names())]
 
 
 def test_the_gpt_learns_as_on_an_engine_of_scalars():
-    data = DATA[:16]
+    data = DATA[:8]
     expected = by_scalars(data)
     for losses in (
         step.by_yours(data),
