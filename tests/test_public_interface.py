@@ -397,3 +397,29 @@ def test_why_of_what_has_no_gradient_is_a_reason():
 @mg.no_grad()
 def _without_grad():
     return mg.tensor(1.0, requires_grad=True) * 2
+
+
+def functions(owner):
+    """The functions of the package that are public in a module or class, and those of its classes."""
+    for name, value in vars(owner).items() if inspect.isclass(owner) else inspect.getmembers(owner):
+        if name.startswith("_") and name not in ("__init__", "__call__"):
+            continue
+        value = inspect.unwrap(getattr(value, "__func__", getattr(value, "fget", value)))
+        if getattr(value, "__module__", "").startswith("minigrad"):
+            if inspect.isclass(value):
+                yield from functions(value)
+            elif inspect.isfunction(value):
+                yield value
+
+
+@pytest.mark.parametrize("room", [mg, mg.nn, mg.optim, mg.viz, static, mg.nets, mg.course])
+def test_what_users_call_says_what_it_takes(room):
+    """Parameters of other functions may go without a type: they take anything then."""
+    untyped = [
+        f"{function.__module__}.{function.__qualname__}({name})"
+        for function in functions(room)
+        if not function.__module__.startswith("minigrad.ops")  # read as NumPy's: the names say it
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.annotation is parameter.empty and name not in ("self", "cls")
+    ]
+    assert untyped == []

@@ -42,7 +42,7 @@ TABLE |= {name: getattr(mg, to) for name, to in _names["renamed"].items()}
 op = entering(TABLE)  # a function under its own name
 
 
-def _axes(dim: Any) -> Any:
+def _axes(dim) -> Any:
     return None if dim == () else dim
 
 
@@ -53,7 +53,7 @@ def _reduced(function, x, dim=None, keepdim=False):
 TABLE |= {name: partial(_reduced, getattr(mg, to)) for name, to in _names["along"].items()}
 
 
-def _scaled(x: Any, alpha: float) -> Any:
+def _scaled(x, alpha: float) -> Any:
     return x if alpha == 1 else x * alpha
 
 
@@ -226,7 +226,7 @@ def _slice(x, dim=0, start=None, end=None, step=1):
 TABLE["slice"] = _slice
 
 
-def _first(x: Any, sizes: Any) -> Any:
+def _first(x, sizes) -> Any:
     """The first elements along each axis."""
     return x if tuple(x.shape) == tuple(sizes) else x[tuple(map(slice, sizes))]
 
@@ -290,7 +290,7 @@ def detach(x):
 # -- layers
 
 
-def _pair(value: Any) -> Any:
+def _pair(value) -> Any:
     return value if isinstance(value, int) or len(value) != 1 else value[0]
 
 
@@ -307,7 +307,7 @@ def convolution(x, w, b, stride, padding, dilation, transposed, output_padding, 
     return mg.conv2d(x, w, b, stride, padding, dilation, groups)
 
 
-def _windows(kernel_size: Any, stride: Any, padding: Any) -> Listed:
+def _windows(kernel_size, stride, padding) -> Listed:
     return [_pair(kernel_size), _pair(stride) if stride else None, _pair(padding)]
 
 
@@ -388,7 +388,7 @@ def from_torch(function: Any, *examples: Any) -> Program:
     return _Translation(torch, _exported(torch, function, copies)).program
 
 
-def _exported(torch: Any, function: Any, examples: Args) -> Any:
+def _exported(torch, function, examples: Args) -> Any:
     """The graph of a function: functional, and with no operation that can be taken apart into known ones."""
     module = function if isinstance(function, torch.nn.Module) else _called(torch, function)
     with _quiet():
@@ -424,13 +424,13 @@ def _first_line(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def _own_functions(torch: Any) -> Iterator[dict[str, None]]:
+def _own_functions(torch) -> Iterator[dict[str, None]]:
     """The Functions of the user's that run inside, where a graph is recorded."""
     names: dict[str, None] = {}
     function = torch.autograd.Function
     apply = vars(function)["apply"]
 
-    def noted(cls: Any, *args: Any, **keywords: Any) -> Any:
+    def noted(cls, *args, **keywords) -> Any:
         if torch.is_grad_enabled() and not cls.__module__.startswith("torch."):
             names[cls.__name__] = None
         return apply.__func__(cls, *args, **keywords)
@@ -442,7 +442,7 @@ def _own_functions(torch: Any) -> Iterator[dict[str, None]]:
         function.apply = apply
 
 
-def _detach_unrecorded(torch: Any, exported: Any) -> None:
+def _detach_unrecorded(torch, exported) -> None:
     """Detach what runs under ``torch.no_grad()``: the next decomposition forgets it."""
     graphs = [m.graph for m in exported.graph_module.modules() if hasattr(m, "graph")]
     for node in [n for graph in graphs for n in graph.nodes]:
@@ -463,10 +463,10 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def _called(torch: Any, function: Any) -> Any:
+def _called(torch, function) -> Any:
     """A function as a module that holds the modules and leaves that the function uses, by their names."""
 
-    def forward(*args: Any) -> Any:
+    def forward(*args) -> Any:
         return function(*args)
 
     called = torch.nn.Module()
@@ -483,7 +483,7 @@ def _called(torch: Any, function: Any) -> Any:
     return called
 
 
-def _name(target: Any) -> str:
+def _name(target) -> str:
     """``addmm`` for ``aten.addmm.default``; ``max.other`` where the table tells it from the rest."""
     schema = getattr(target, "_schema", None)
     if schema is None:
@@ -496,7 +496,7 @@ def _name(target: Any) -> str:
 class _Translation:
     """One pass over the exported graph: a node's value is a Variable, or a Tensor of torch while it is constant."""
 
-    def __init__(self, torch: Any, exported: Any) -> None:
+    def __init__(self, torch, exported) -> None:
         self.torch, self.exported = torch, exported
         self.program = Program()
         self.values: dict[Any, Any] = {}
@@ -526,7 +526,7 @@ class _Translation:
             "write them in operations that mg has, or leave that part in PyTorch",
         )
 
-    def _placeholder(self, node: Any) -> Any:
+    def _placeholder(self, node) -> Any:
         exported = self.exported
         (spec,) = [s for s in exported.graph_signature.input_specs if s.arg.name == node.name]
         stored = exported.state_dict | exported.constants
@@ -541,13 +541,13 @@ class _Translation:
         example = node.meta["val"]
         return data(node.name, example.shape, _dtype(example.dtype))
 
-    def _persistable(self, name: str, value: Any, trained: bool) -> Variable:
+    def _persistable(self, name: str, value, trained: bool) -> Variable:
         known = self.program.global_block().find_var(name)
         if known is None:
             known = self.program.add_persistable(name, _array(value), trained)
         return known
 
-    def _call(self, node: Any) -> Any:
+    def _call(self, node) -> Any:
         known, name = self.torch.fx.node.map_arg, _name(node.target)
         args, kwargs = known([node.args, node.kwargs], self.values.__getitem__)
         inputs = [self.values[n] for n in node.all_input_nodes]
@@ -582,7 +582,7 @@ class _Translation:
             return self.torch.as_tensor(result, dtype=expected.dtype)
         return self._checked(node, result, expected)
 
-    def _checked(self, node: Any, result: Any, expected: Any) -> Any:
+    def _checked(self, node, result, expected) -> Any:
         """The result in torch's dtype, or the first of several; a shape that differs is a defect here, and said."""
         if isinstance(expected, list | tuple):
             results = result if isinstance(result, list | tuple) else [result]
@@ -601,7 +601,7 @@ class _Translation:
         dtype = _dtype(expected.dtype)
         return result if result.dtype == dtype else astype(result, dtype)
 
-    def _plain(self, value: Any) -> Any:
+    def _plain(self, value) -> Any:
         """What an op of this package takes: no Tensors or settings of torch."""
         if isinstance(value, self.torch.Tensor):
             return self._variable(value)
@@ -612,7 +612,7 @@ class _Translation:
             return {k: self._plain(v) for k, v in value.items() if k not in drop}
         return value
 
-    def _variable(self, value: Any, numbers: bool = True) -> Any:
+    def _variable(self, value, numbers: bool = True) -> Any:
         """A constant of torch as one here, under its name if it has one, or as a number."""
         if isinstance(value, Variable):
             return value
@@ -624,12 +624,12 @@ class _Translation:
         return self.program.constant(array)
 
 
-def _array(tensor: Any) -> np.ndarray[Any, Any]:
+def _array(tensor) -> np.ndarray[Any, Any]:
     tensor = tensor.detach().cpu()
     return np.array((tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy())
 
 
-def _dtype(dtype: Any) -> str:
+def _dtype(dtype) -> str:
     name = str(dtype).removeprefix("torch.")
     return "float32" if name == "bfloat16" else name
 

@@ -32,13 +32,13 @@ COUNTERPARTS: dict[str, Function] = {"erf": jax_erf}
 counterpart = entering(COUNTERPARTS)
 
 
-def transposed(function: Any, shape: Any, x: Any) -> Any:
+def transposed(function, shape, x) -> Any:
     """The transpose of a linear function of arrays of this shape, as JAX finds it for real numbers."""
     x = jnp.asarray(x, np.result_type(x, 1.0))
     return jax.linear_transpose(function, jax.ShapeDtypeStruct(tuple(shape), x.dtype))(x)[0]
 
 
-def alike(*arrays: Any) -> list[Any]:
+def alike(*arrays) -> list[Any]:
     """In one dtype, that which NumPy brings them to: JAX multiplies no others in a convolution."""
     dtype = np.result_type(*arrays)
     return [jnp.asarray(a, dtype) for a in arrays]
@@ -124,13 +124,13 @@ class JaxStep(Step):
     kept = jax.Array
 
     @staticmethod
-    def start_memory(program: Program, executor: Any) -> Any:
+    def start_memory(program: Program, executor) -> Any:
         """The parameters, as JAX has them."""
         with jax.enable_x64(True):
             start = start_values(program, executor).items()
             return SimpleNamespace(parameters={n: jnp.asarray(v) for n, v in start})
 
-    def __call__(self, *given: Any, **feed: Any) -> Any:
+    def __call__(self, *given, **feed) -> Any:
         with jax.enable_x64(True):
             return super().__call__(*given, **feed)
 
@@ -159,11 +159,11 @@ class JaxReplay(Replay):
         self.names: dict[str, str] = {}
         self.retarget = Retarget(SimpleNamespace(**vars(np) | vars(jnp)), COUNTERPARTS)
 
-    def fits(self, *values: Any) -> bool:
+    def fits(self, *values) -> bool:
         """Feeds are looked at in every run: JAX's own stay where they are."""
         return False
 
-    def run(self, *values: Any) -> Any:
+    def run(self, *values) -> Any:
         """Run it once; parameters are replaced when all is computed."""
         fed = {n: v for n, v in zip(self.feeds, values, strict=True) if v is not None}
         after, results = jax.block_until_ready(self.jitted(self.owner.parameters, fed))
@@ -192,47 +192,47 @@ class JaxReplay(Replay):
 
     # -- calls -----------------------------------------------------------------------------
 
-    def cast(self, value: Any, dtype: Any) -> Any:
+    def cast(self, value, dtype) -> Any:
         """In another dtype."""
         return jnp.asarray(value, dtype)
 
-    def fitted(self, value: Any, array: Any) -> Any:
+    def fitted(self, value, array) -> Any:
         """In the shape and dtype of an Array."""
         return jnp.broadcast_to(jnp.asarray(value, array.dtype), array.shape)
 
-    def function(self, path: str, args: Any, kwargs: Attrs, out: Array) -> Any:
+    def function(self, path: str, args, kwargs: Attrs, out: Array) -> Any:
         """The function of the same name."""
         kwargs.pop("kind", None)  # JAX sorts stably
         return operator.attrgetter(path.removeprefix("np."))(jnp)(*args, **kwargs)
 
-    def item(self, x: Any, index: Any) -> Any:
+    def item(self, x, index) -> Any:
         """``x[index]``."""
         return jnp.asarray(x)[index]
 
-    def replaced(self, x: Any, index: Any, value: Any, add: bool = False) -> Any:
+    def replaced(self, x, index, value, add: bool = False) -> Any:
         """With a value at places, or added there."""
         return x.at[index].add(value) if add else x.at[index].set(value)
 
-    def look(self, call: Call, source: Any) -> Any:
+    def look(self, call: Call, source) -> Any:
         """A view as a value."""
         if call.path == "[]":
             return source[call.args[1]]
         return self.function(call.path, (source, *call.args[1:]), call.kwargs, call.out)
 
-    def put(self, call: Call, source: Any, value: Any) -> Any:
+    def put(self, call: Call, source, value) -> Any:
         """The value that a view looks at, with what the view is now."""
         if call.path == "[]":
             return source.at[call.args[1]].set(value)
         return source.ravel().at[self.places(call)].set(value).reshape(source.shape)
 
-    def opaque(self, call: Call, args: Any, attrs: Attrs) -> Any:
+    def opaque(self, call: Call, args, attrs: Attrs) -> Any:
         """A kernel as a whole: its counterpart, or its code with jax.numpy in NumPy's place."""
         kernel = COUNTERPARTS.get(call.path) or self.retarget.of(call.function)
         return kernel(*args, **attrs)
 
     # -- loops and branches ------------------------------------------------------------------
 
-    def flag(self, array: Any) -> Any:
+    def flag(self, array) -> Any:
         """A single truth value."""
         return jnp.all(self.value(array))
 
@@ -243,7 +243,7 @@ class JaxReplay(Replay):
         rows, count = self.value(frames) if back else ({}, None)
         starts, one = self.starts(loop), partial(self.step, loop)
 
-        def earlier(k: Any, state: Any) -> Any:
+        def earlier(k, state) -> Any:
             saved = jax.tree.map(lambda r: r[count - 1 - k], rows)
             return one(state, (saved, ()))[0]
 
@@ -265,17 +265,17 @@ class JaxReplay(Replay):
         if not back:
             self.values[frames] = kept
 
-    def bounded(self, loop: Loop, one: Any, starts: Any) -> Any:
+    def bounded(self, loop: Loop, one, starts) -> Any:
         """A while loop of at most so many steps, which keeps what each of them saves."""
         limit = self.owner.max_steps
         if not limit:
             raise self.unbounded(loop)
 
-        def more(state: Any) -> Any:
+        def more(state) -> Any:
             count, carried, _ = state
             return (count < limit) & self.test(loop, carried)
 
-        def kept(state: Any) -> Any:
+        def kept(state) -> Any:
             count, carried, rows = state
             after, (_, saved) = one(carried)
             return count + 1, after, jax.tree.map(lambda r, v: r.at[count].set(v), rows, saved)
@@ -304,12 +304,12 @@ class JaxReplay(Replay):
             self.values[branch.frames] = frames
 
 
-def _zeros(likes: Any, *rows: int) -> Any:
+def _zeros(likes, *rows: int) -> Any:
     """Zeros for all that is saved, so many of each."""
     return jax.tree.map(lambda v: jnp.zeros((*rows, *v.shape), v.dtype), likes)
 
 
-def _ended(count: Any, goes_on: Any, limit: Any) -> Any:
+def _ended(count, goes_on, limit) -> Any:
     """Runs while the program does.  Errors: `ProgramError` for a loop that was cut off."""
     if goes_on:
         raise ProgramError(

@@ -49,7 +49,7 @@ class Symbol:
     size = property(lambda self: math.prod(self.shape))
     ndim = property(lambda self: len(self.shape))
 
-    def of(self, shape: Iterable[int], dtype: Any = None) -> "Symbol":
+    def of(self, shape: Iterable[int], dtype=None) -> "Symbol":
         """What is like this, in another shape."""
         return Symbol("", tuple(shape), np.dtype(dtype or self.dtype))
 
@@ -254,7 +254,7 @@ def max_pool2d(g, out, x, *, kernel_size, stride=None, padding=0):
     return g.node("MaxPool", [x], out, kernel_shape=kernel, strides=strides, pads=pads)
 
 
-def is_whole(primitive: Any, args: Args) -> bool:
+def is_whole(primitive, args: Args) -> bool:
     """Whether a kernel stays one call: runtimes have Conv in single precision only, MaxPool for no whole numbers."""
     if primitive.type == "conv2d":
         return all(a.dtype == np.float32 for a in args if a is not None)
@@ -281,15 +281,15 @@ class Graph(Replay):
         self.taken.add(name)
         return name
 
-    def named(self, stem: str, like: Any) -> Symbol:
+    def named(self, stem: str, like) -> Symbol:
         """A value of this shape and dtype, under a name nobody has."""
         return Symbol(self.unique(stem), like.shape, like.dtype)
 
-    def node(self, op: str, inputs: Iterable[Any], like: Any, **attrs: Any) -> Symbol:
+    def node(self, op: str, inputs: Iterable[Any], like, **attrs) -> Symbol:
         """The result, of this shape and dtype, of one ONNX operator."""
         return self.nodes_of(op, inputs, [like], **attrs)[0]
 
-    def nodes_of(self, op: str, inputs: Iterable[Any], likes: Any, **attrs: Any) -> list[Symbol]:
+    def nodes_of(self, op: str, inputs: Iterable[Any], likes, **attrs) -> list[Symbol]:
         """The results of one ONNX operator."""
         made = [self.named(f"{self.op.type}/{op}" if self.op else op, like) for like in likes]
         sources = [self.cast(i).name for i in inputs]
@@ -297,11 +297,11 @@ class Graph(Replay):
         self.nodes.append(helper.make_node(op, sources, names, names[0], **attrs))
         return made
 
-    def alike(self, op: str, inputs: Iterable[Any], like: Any, **attrs: Any) -> Symbol:
+    def alike(self, op: str, inputs: Iterable[Any], like, **attrs) -> Symbol:
         """The result of an operator that wants its inputs in the dtype of the result."""
         return self.node(op, [self.cast(i, like.dtype) for i in inputs], like, **attrs)
 
-    def cast(self, value: Any, dtype: Any = None) -> Symbol:
+    def cast(self, value, dtype=None) -> Symbol:
         """A Symbol: as it is, or an array or number as an initializer; cast to ``dtype``."""
         if isinstance(value, Symbol):
             if dtype is None or value.dtype == dtype:
@@ -318,7 +318,7 @@ class Graph(Replay):
         """Whole numbers: a shape, or places."""
         return self.cast(list(values), np.int64)
 
-    def stored(self, name: str, array: Any) -> Symbol:
+    def stored(self, name: str, array) -> Symbol:
         """An array that is stored in the file."""
         self.taken.add(name)
         array = np.array(array, order="C")
@@ -327,7 +327,7 @@ class Graph(Replay):
 
     # -- nodes, none where nothing changes -----------------------------------------------------
 
-    def fitted(self, value: Any, like: Any) -> Symbol:
+    def fitted(self, value, like) -> Symbol:
         """In a shape and dtype."""
         x = self.cast(value, like.dtype)
         if x.shape == like.shape:
@@ -348,7 +348,7 @@ class Graph(Replay):
             return x
         return self.node("Transpose", [x], x.of(x.shape[a] for a in order), perm=order)
 
-    def sliced(self, x: Symbol, index: Any) -> Symbol:
+    def sliced(self, x: Symbol, index) -> Symbol:
         """What numbers and slices leave of each axis; all axes stay."""
         parts = [p for p in (index if isinstance(index, tuple) else (index,)) if p is not None]
         if Ellipsis in parts:
@@ -362,12 +362,12 @@ class Graph(Replay):
                 x = self.node("Gather", [x, self.integers(rows)], like, axis=axis)
         return x
 
-    def picked(self, x: Symbol, places: Any) -> Symbol:
+    def picked(self, x: Symbol, places) -> Symbol:
         """The elements at places of the flat value."""
         places = self.cast(places)
         return self.node("Gather", [self.reshape(x, [x.size]), places], x.of(places.shape))
 
-    def placed(self, x: Symbol, places: Any, value: Any, **how: Any) -> Symbol:
+    def placed(self, x: Symbol, places, value, **how) -> Symbol:
         """With a value at places of the flat value; ``reduction="add"`` adds it."""
         places = self.cast(places)
         value = self.fitted(value, x.of(places.shape))
@@ -400,7 +400,7 @@ class Graph(Replay):
             what = "how many elements a mask chooses is not known while a graph is written"
             raise self.lacks(what, "use where instead")
 
-    def function(self, path: str, args: Any, kwargs: Attrs, out: Any) -> Any:
+    def function(self, path: str, args, kwargs: Attrs, out) -> Any:
         """The operator of the same meaning, or the nodes that come to it."""
         name = path.removeprefix("np.")
         if name in ("roll", "tile"):
@@ -415,7 +415,7 @@ class Graph(Replay):
             return self.alike(op, args, out)
         raise self.lacks(f"ONNX has no counterpart of {path}")
 
-    def opaque(self, call: Call, args: Any, attrs: Attrs) -> Any:
+    def opaque(self, call: Call, args, attrs: Attrs) -> Any:
         """A kernel as a whole."""
         if call.path not in COUNTERPARTS:
             self.refuse_masks(args)
@@ -425,17 +425,17 @@ class Graph(Replay):
 
     # -- indices and views --------------------------------------------------------------------
 
-    def item(self, x: Any, index: Any) -> Symbol:
+    def item(self, x, index) -> Symbol:
         """``x[index]``, with arrays in the index."""
         x = self.cast(x)
         return self.picked(x, self.looked_up(x.shape, index))
 
-    def replaced(self, x: Symbol, index: Any, value: Any, add: bool = False) -> Symbol:
+    def replaced(self, x: Symbol, index, value, add: bool = False) -> Symbol:
         """With a value at places, or added there, where an index may repeat."""
         how = {"reduction": "add"} if add else {}
         return self.placed(x, self.looked_up(x.shape, index), value, **how)
 
-    def looked_up(self, shape: Any, index: Any) -> Symbol:
+    def looked_up(self, shape, index) -> Symbol:
         """Where an index with arrays points to in the flat value: what is fixed, and for each array its stride."""
         self.refuse_masks(index if isinstance(index, tuple) else [index])
         at = np.arange(math.prod(shape)).reshape(shape)
@@ -479,7 +479,7 @@ class Graph(Replay):
         finally:
             self.nodes = before
 
-    def inner(self, name: str, nodes: Any, inputs: list[Symbol], outputs: list[Symbol]) -> Any:
+    def inner(self, name: str, nodes, inputs: list[Symbol], outputs: list[Symbol]) -> Any:
         """Nodes as the body of a loop or a side of a branch; it makes its results itself."""
         with self.into(nodes):
             own = [self.node("Identity", [v], v) for v in outputs]
@@ -523,7 +523,7 @@ class Graph(Replay):
         ends = self.nodes_of("Loop", [count.of(()), goes_on, *starts], carried, body=body)
         self.finish(loop, ends)
 
-    def flag(self, array: Any) -> Symbol:
+    def flag(self, array) -> Symbol:
         """A single truth value."""
         return self.reshape(self.cast(self.value(array), bool), ())
 
@@ -587,7 +587,7 @@ def info(value: Symbol) -> ValueInfoProto:
     return helper.make_tensor_value_info(value.name, dtype, value.shape)
 
 
-def mapped(saved: Any, change: Callable[[Symbol], Any]) -> Any:
+def mapped(saved, change: Callable[[Symbol], Any]) -> Any:
     """What a branch saves, or a loop in it, with every value changed."""
     if isinstance(saved, dict):
         return {k: mapped(v, change) for k, v in saved.items()}
@@ -603,7 +603,7 @@ def axes_of(call: Call, ndim: int) -> list[int]:
 OPSET = 18
 
 
-def onnx_model(program: Program, path: Any, feed: Any, fetch: Any, executor: Any) -> Any:
+def onnx_model(program: Program, path, feed, fetch, executor) -> Any:
     """The checked `onnx.ModelProto` of a program for feeds of these shapes; written to a ``path``."""
     names = names_of(program, fetch, "fetch", root=True)
     shapes = fed_shapes(program, feed)

@@ -66,7 +66,7 @@ class Replay:
 
     # -- memory ----------------------------------------------------------------------------
 
-    def value(self, array: Any) -> Any:
+    def value(self, array) -> Any:
         """What an Array is now; a view looks again where its memory has changed."""
         call = self.views.get(array)
         if call is None:
@@ -76,7 +76,7 @@ class Replay:
             self.seen[array] = source, self.look(call, source)
         return self.seen[array][1]
 
-    def write(self, array: Array, value: Any) -> None:
+    def write(self, array: Array, value) -> None:
         """Let an Array, and the memory it shows, be another value of its shape and dtype."""
         call = self.views.get(array)
         if call is None:
@@ -149,13 +149,13 @@ class Replay:
         carried = [self.like(start, begin) for start, begin, *_ in loop.carried]
         return carried + [self.fitted(0, like) for *_, like in loop.totals]
 
-    def test(self, loop: Loop, state: Any) -> Any:
+    def test(self, loop: Loop, state) -> Any:
         """Whether a while loop goes on."""
         self.set([c[1] for c in loop.carried], state)
         self.items(loop.test)
         return self.flag(loop.go_on)
 
-    def step(self, loop: Loop, state: Any, row: Any = ({}, ())) -> Any:
+    def step(self, loop: Loop, state, row=({}, ())) -> Any:
         """The body of a loop, once, with what was saved of that step and the slices of sequences.
 
         Returns what goes on to the next step and the totals so far; then what is stacked, and saved.
@@ -174,12 +174,12 @@ class Replay:
         kept = {} if loop.backward else self.frame(loop.saved)
         return state, ([self.value(v) for v, _ in loop.stacked], kept)
 
-    def finish(self, loop: Loop, state: Any) -> None:
+    def finish(self, loop: Loop, state) -> None:
         """What a loop leaves."""
         finals = [c[3] for c in loop.carried]
         self.set([*finals, *(total for _, total, _ in loop.totals)], state)
 
-    def restored(self, pairs: Listed, frames: Any) -> None:
+    def restored(self, pairs: Listed, frames) -> None:
         """What a step or a branch saved, under its names in the backward part."""
         for value, here in pairs:
             self.values[here] = frames[id(value)]
@@ -199,20 +199,20 @@ class Replay:
 def entering(table: ByName) -> Callable[[Any], Any]:
     """What enters a function in a table under its own name."""
 
-    def enter(function: Any) -> Any:
+    def enter(function) -> Any:
         table[function.__name__] = function
         return function
 
     return enter
 
 
-def loop_dtypes(ufunc: np.ufunc, args: Any) -> Any:
+def loop_dtypes(ufunc: np.ufunc, args) -> Any:
     """What NumPy brings the operands of a ufunc to, and of what its result is."""
     types = [a.dtype if hasattr(a, "dtype") else type(a) for a in args]
     return ufunc.resolve_dtypes((*types, None))
 
 
-def index_arrays(at: Any, index: Any, kinds: Any) -> tuple[Any, Listed]:
+def index_arrays(at, index, kinds) -> tuple[Any, Listed]:
     """Where an index looks things up in ``at``, if arrays of these kinds in it are known only later.
 
     Returns the elements with 0 for each array, and for each array itself, the axis it is for, and

@@ -241,7 +241,7 @@ class Lowering:
         var = names.block.find_var(name)
         return None if var is None or -1 in var.shape else np.zeros(var.shape, var.dtype)
 
-    def write(self, names: Names, name: str, value: Any) -> None:
+    def write(self, names: Names, name: str, value) -> None:
         """Give a name its value; parameters get it stored."""
         if not isinstance(value, Array):  # known now
             known = np.asarray(value)
@@ -358,15 +358,13 @@ class Lowering:
         with self.recorder.into(calls):
             self.block(names)
 
-    def result(
-        self, names: Names, name: str, near: Iterable[Array] = (), like: Any = None
-    ) -> Array:
+    def result(self, names: Names, name: str, near: Iterable[Array] = (), like=None) -> Array:
         """The Array that a control operator makes for a name; it may share memory with others."""
         like = self.like(names, name) if like is None else like
         names.values[name] = Array(self.recorder, like, name, near=near)
         return names.values[name]
 
-    def save(self, inner: Names, frames: Values, forward: Any, backward: Listed) -> None:
+    def save(self, inner: Names, frames: Values, forward, backward: Listed) -> None:
         """Let the forward step save what was captured: its list keeps that memory, too."""
         item = frames.item
         frames = item.frames = frames.filled

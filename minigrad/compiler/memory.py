@@ -69,7 +69,7 @@ def start_values(program: Program, executor: Executor | None) -> ByName:
     return start
 
 
-def aligned_zeros(shape: Any, dtype: Any) -> Any:
+def aligned_zeros(shape, dtype) -> Any:
     """Zeros that start at a multiple of 64 bytes, as vector instructions like it."""
     dtype = np.dtype(dtype)
     size = int(np.prod(shape)) * dtype.itemsize
@@ -79,10 +79,10 @@ def aligned_zeros(shape: Any, dtype: Any) -> Any:
 
 
 @cache
-def refusal(kernel: Any) -> Any:
+def refusal(kernel) -> Any:
     """A function that raises what a kernel raises on arguments it refuses."""
 
-    def refuse(*args: Any, **attrs: Any) -> None:
+    def refuse(*args, **attrs) -> None:
         kernel(*args, **attrs)
         # never reached: the source calls this only where the kernel took the branch that raises
         raise AssertionError(f"{kernel.__name__} accepts what its source was compiled to refuse")
@@ -132,7 +132,7 @@ def slab_name(names: list[str]) -> str:
     return " ".join(names)
 
 
-def padded(array: Any) -> int:
+def padded(array) -> int:
     """The bytes that an array takes where every one begins at a multiple of `ALIGN`.
 
     >>> padded(np.zeros((2, 3))), padded(np.zeros(9)), padded(np.zeros(0))

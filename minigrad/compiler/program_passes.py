@@ -53,7 +53,7 @@ class Rewriting:
         """The shape of a variable."""
         return self.block.var(name).shape
 
-    def add(self, origin: Operator, kind: str, inputs: Any, attrs: Any, shape: Any) -> Operator:
+    def add(self, origin: Operator, kind: str, inputs, attrs, shape) -> Operator:
         """An operator for a new value, in front of ``origin``, by whose name messages and comments call it."""
         like = self.block.var(origin.output_names[0])
         name = self.block.program.unique_name(kind)
@@ -311,7 +311,7 @@ def _sums_of_all_steps(root: Rewriting) -> None:
             op.inputs["x"] = [*whole.output_names, *rest]
 
 
-def _adds_rows(root: Rewriting, product: Operator, shape: Any) -> bool:
+def _adds_rows(root: Rewriting, product: Operator, shape) -> bool:
     """Whether it adds up all rows of matrices, and rows only: as one below the other."""
     first, *more = [root.shape(n) for n in product.input_names]
     if product.type == "matmul_tn":
@@ -341,7 +341,7 @@ def climb(
         yield batch_products(program)
 
 
-def check_program(program: Any, function: str, arguments: str) -> None:
+def check_program(program, function: str, arguments: str) -> None:
     """Errors: `ProgramError` if this is no Program; ``arguments`` are those of the right call."""
     if not isinstance(program, Program):
         what = f"{function} takes a Program, not {describe(program)}"

@@ -40,8 +40,8 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __init__(
         self,
-        recorder: Any,
-        like: Any,
+        recorder,
+        like,
         name: str = "",
         roots: tuple[Array, ...] = (),
         fixed: bool = False,
@@ -70,30 +70,30 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
 
     __hash__ = object.__hash__  # ``==`` is recorded like any other operator
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc, method: str, *args, **kwargs) -> Any:
         return self.recorder.ufunc(ufunc, method, args, kwargs)
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(self, function, types, args, kwargs) -> Any:
         return self.recorder.call(function, args, kwargs)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index) -> Any:
         return self.recorder.getitem(self, index)
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index, value) -> None:
         self.recorder.setitem(self, index, value)
 
     def __len__(self) -> int:
         return len(self.like)
 
-    def reshape(self, *shape: Any) -> Any:
+    def reshape(self, *shape) -> Any:
         """A view in another shape, or a copy where there is none."""
         return np.reshape(self, shape[0] if len(shape) == 1 else shape)
 
-    def dot(self, other: Any) -> Any:
+    def dot(self, other) -> Any:
         """``np.dot``."""
         return np.dot(self, other)
 
-    def astype(self, dtype: Any, copy: bool = True) -> Any:
+    def astype(self, dtype, copy: bool = True) -> Any:
         """In another dtype; the Array itself if that changes nothing, and no copy is wanted."""
         if dtype == self.dtype and not copy:
             return self
@@ -108,7 +108,7 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
 
     __int__ = __index__ = __float__
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+    def __array__(self, *args, **kwargs) -> Any:
         raise Unrecordable("elements of an array")
 
     def __repr__(self) -> str:
@@ -120,7 +120,7 @@ class Values(Array):
 
     __slots__ = ("filled", "item", "names")
 
-    def __init__(self, recorder: Any, item: Any, names: Any) -> None:
+    def __init__(self, recorder, item, names) -> None:
         """``item``, the loop or branch that fills the list; ``names``, of its blocks; ``filled``, as it is there."""
         super().__init__(recorder, None, "frames")
         self.item, self.names, self.filled = item, names, self
@@ -134,7 +134,7 @@ _SPELLINGS: dict[Any, str] = {
 }
 
 
-def spelling(function: Any) -> str:
+def spelling(function) -> str:
     """How source writes a function: "np.add", "np.add.reduce".  Errors: `Unrecordable` where NumPy has no such name."""
     owner = getattr(function, "__self__", None)
     if isinstance(owner, np.ufunc):
@@ -235,7 +235,7 @@ class Schedule:
     gradients: dict[Array, tuple[Array, Array]] = field(default_factory=dict)
 
 
-def arrays_in(value: Any) -> list[Array]:
+def arrays_in(value) -> list[Array]:
     """The Arrays in nested lists, tuples, dicts and slices, and those that items name."""
     if isinstance(value, Array):
         return [value]
@@ -250,7 +250,7 @@ def arrays_in(value: Any) -> list[Array]:
     return [a for v in value for a in arrays_in(v)]
 
 
-def replace_arrays(value: Any, change: Any) -> Any:
+def replace_arrays(value, change) -> Any:
     """A nested value with every Array ``a`` replaced by ``change(a)``; items are changed in place."""
     if isinstance(value, Array):
         return change(value)
@@ -267,7 +267,7 @@ def replace_arrays(value: Any, change: Any) -> Any:
     return value
 
 
-def substitute(item: Any, same: dict[Array, Array]) -> None:
+def substitute(item, same: dict[Array, Array]) -> None:
     """Let an item use other Arrays: ``same`` maps an Array to the one that stands for it."""
 
     def change(array: Array) -> Array:

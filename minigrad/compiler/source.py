@@ -200,7 +200,7 @@ class Writer(Identifiers):
                 keywords.append(f"out={self.name(place)}")
         return ", ".join([*args, *keywords])
 
-    def operand(self, call: Call, value: Any) -> str:
+    def operand(self, call: Call, value) -> str:
         """An argument; a number beside arrays of one dtype is an array, which NumPy takes faster."""
         number = type(value) in (int, float) and isinstance(call.function, np.ufunc)
         if not number or call.kind != "compute":

@@ -105,7 +105,7 @@ class Step:
     def __init__(
         self,
         program: Program,
-        fetch: Any,
+        fetch,
         executor: Executor | None,
         exact: bool = True,
         max_steps: int | None = None,
@@ -123,7 +123,7 @@ class Step:
         self._built: dict[Any, Built] = {}
         self._current: Built | None = None
 
-    def __call__(self, *given: Any, **feed: Any) -> Any:
+    def __call__(self, *given, **feed) -> Any:
         """Run it; returns one array per fetched variable, or one array if a single variable is fetched.
 
         Feeds are named, ``step(x=…)``, or come as one dict as for an Executor.  An error or an
@@ -223,7 +223,7 @@ PASSES = (
 class Built:
     """The function for one set of shapes: ``run``; ``fits`` tells whether feeds have them."""
 
-    def __init__(self, program: Program, step: Any) -> None:
+    def __init__(self, program: Program, step) -> None:
         schedule = Lowering(program, step.fetch, step.memory).schedule
         for each in PASSES:
             if each.when == "always" or not step.exact:
@@ -250,7 +250,7 @@ class Built:
         return error
 
 
-def explained(error: Exception, op: Any, where: str = "") -> ProgramError:
+def explained(error: Exception, op, where: str = "") -> ProgramError:
     """What a kernel raised, with the operator and the user's line."""
     what, _, advice = str(error).partition("; repair: ")
     return ProgramError(told(f"{op!r} failed: {what}", advice, op.source_line + where))

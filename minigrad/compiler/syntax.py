@@ -92,7 +92,7 @@ class Identifiers:
         self.taken.add(wanted)
         return wanted
 
-    def value(self, value: Any) -> str:
+    def value(self, value) -> str:
         """The expression of an argument."""
         if isinstance(value, Array):
             return self.name(value)
@@ -113,7 +113,7 @@ class Identifiers:
             return repr(np.dtype(value).name)
         return self.constant(np.asarray(value))
 
-    def subscript(self, index: Any) -> str:
+    def subscript(self, index) -> str:
         """An index as it stands in brackets."""
         if isinstance(index, tuple) and index:
             return listed(map(self.subscript, index))
@@ -143,14 +143,14 @@ class Identifiers:
         ops = {k: op for k, line in enumerate(lines, 1) if (op := getattr(line, "op", None))}
         return text, ops
 
-    def constant(self, value: Any, wanted: str = "k1") -> str:
+    def constant(self, value, wanted: str = "k1") -> str:
         """The identifier of an array known before the first run, or of a function that is called as it is."""
         table = "kernels" if callable(value) else "constants"
         identifier = self.once(id(value), wanted, table + "[{!r}]")
         self.given[table][identifier] = value
         return identifier
 
-    def once(self, key: Any, wanted: str, expression: str) -> str:
+    def once(self, key, wanted: str, expression: str) -> str:
         """The identifier, {} in the expression, of what is made or looked up once, before the first run."""
         if key not in self.identifiers:
             name = self.identifiers[key] = self.unique(wanted)

@@ -36,12 +36,12 @@ _VIEWS = {
 _JOINS = {np.concatenate, np.stack}
 
 
-def is_ours(function: Any) -> bool:
+def is_ours(function) -> bool:
     """Whether a function is one of `minigrad.ops`."""
     return bool(function.__module__.startswith("minigrad.ops."))
 
 
-def is_users(primitive: Any, args: Args) -> bool:
+def is_users(primitive, args: Args) -> bool:
     """Whether a kernel is the user's own, which is called as it is: it may do anything."""
     return not is_ours(primitive.kernel)
 
@@ -62,7 +62,7 @@ class Recorder:
         self.running: Args = (None, (), {})
         self.start = 0  # of the calls of the kernel that runs
 
-    def kernel(self, primitive: Any, args: Args, attrs: Attrs) -> Any:
+    def kernel(self, primitive, args: Args, attrs: Attrs) -> Any:
         """Record a kernel; returns its result in Arrays.  Errors: `Unrecordable`, then nothing is recorded."""
         start = self.start = len(self.calls)
         self.running = (primitive, args, attrs)
@@ -98,7 +98,7 @@ class Recorder:
 
     # -- what kernels call -----------------------------------------------------------------
 
-    def ufunc(self, ufunc: Any, method: str, args: Args, kwargs: Attrs) -> Any:
+    def ufunc(self, ufunc, method: str, args: Args, kwargs: Attrs) -> Any:
         """``np.add(a, b)``, ``np.add.reduce(a)``, ``np.add.at(a, i, b)``."""
         (out,) = kwargs.pop("out", (None,))
         function = ufunc if method == "__call__" else getattr(ufunc, method)
@@ -126,7 +126,7 @@ class Recorder:
         own = {a for a in results if a.shares(out)} == {out} and out.is_root
         return own and bool(out.ndim) and out.dtype.kind in "fiu"
 
-    def call(self, function: Any, args: Args, kwargs: Attrs) -> Any:
+    def call(self, function, args: Args, kwargs: Attrs) -> Any:
         """A NumPy function that is no ufunc."""
         if function is np.dot and all(np.ndim(a) == 2 for a in args):
             return self.ufunc(np.matmul, "__call__", args, kwargs)
@@ -143,7 +143,7 @@ class Recorder:
         kind = "compute" if function in _JOINS or function is np.dot else "fresh"
         return self.add(kind, function, args, Array(self, like), kwargs)
 
-    def _view(self, function: Any, args: Args, kwargs: Attrs) -> Any:
+    def _view(self, function, args: Args, kwargs: Attrs) -> Any:
         """A view; where there is none, a copy: of a reshape, in memory of the new shape."""
         source = args[0]
         view = function(source.like, *args[1:], **kwargs)
@@ -156,7 +156,7 @@ class Recorder:
         self.setitem(np.reshape(out, source.shape), Ellipsis, source)
         return out
 
-    def split(self, source: Any, sections: Any, axis: int = 0) -> Listed:
+    def split(self, source, sections, axis: int = 0) -> Listed:
         """``np.split`` as slices: views, which are made once where the memory stays."""
         parts, start, before = [], 0, (slice(None),) * (axis % source.ndim)
         for part in np.split(source.like, sections, axis):
@@ -165,7 +165,7 @@ class Recorder:
             start = stop
         return parts
 
-    def getitem(self, source: Array, index: Any) -> Any:
+    def getitem(self, source: Array, index) -> Any:
         """``source[index]``."""
         looked_up = _is_looked_up(index)
         part = source.like[replace_arrays(index, _like)]
@@ -176,7 +176,7 @@ class Recorder:
             return self._view(operator.getitem, given, {})
         return self.add("fresh", operator.getitem, given, Array(self, np.zeros_like(part)))
 
-    def setitem(self, target: Array, index: Any, value: Any) -> None:
+    def setitem(self, target: Array, index, value) -> None:
         """``target[index] = value``."""
         last = self.calls[-1] if self.calls else None
         if isinstance(value, Array) and value.shares(target) and getattr(last, "into", 0) is value:
@@ -197,7 +197,7 @@ class Recorder:
             return self.add("compute", np.positive, (source,), out)
         return self.add("fresh", np.array, (source,), out)
 
-    def fill(self, shape: Any, dtype: Any = float, value: Any = None) -> Any:
+    def fill(self, shape, dtype=float, value=None) -> Any:
         """An array of one value; None leaves the elements open."""
         out = Array(self, np.zeros(shape, dtype))
         return self.add("fill", np.full, (shape, value, out.dtype), out)
@@ -205,11 +205,11 @@ class Recorder:
     def add(
         self,
         kind: str,
-        function: Any,
-        args: Any,
-        out: Any = None,
-        kwargs: Any = None,
-        into: Any = None,
+        function,
+        args,
+        out=None,
+        kwargs=None,
+        into=None,
     ) -> Any:
         """Note a call; returns what it makes."""
         call = Call(kind, function, tuple(args), out, kwargs or {}, self.op, into, self.ignores)
@@ -220,7 +220,7 @@ class Recorder:
 _like = operator.attrgetter("like")
 
 
-def _tried(function: Any, args: Any, kwargs: Any) -> np.ndarray[Any, Any]:
+def _tried(function, args, kwargs) -> np.ndarray[Any, Any]:
     """An array like what a function gives, whose axes lie in memory as NumPy will lay them out."""
     values, options = replace_arrays((args, kwargs), _like)
     with np.errstate(all="ignore"):
@@ -232,7 +232,7 @@ def _tried(function: Any, args: Any, kwargs: Any) -> np.ndarray[Any, Any]:
     return np.zeros_like(result)
 
 
-def _is_looked_up(index: Any) -> bool:
+def _is_looked_up(index) -> bool:
     """Whether an index holds positions, not slices.  Errors: `Unrecordable` for a mask."""
     if any(a.dtype.kind == "b" for a in arrays_in(index)):
         raise Unrecordable("a mask")
@@ -243,7 +243,7 @@ def _is_looked_up(index: Any) -> bool:
 class _RecordingNumPy:
     """NumPy, with constructors that know Arrays."""
 
-    def __init__(self, recorder: Any) -> None:
+    def __init__(self, recorder) -> None:
         self._recorder = recorder
         self.empty = recorder.fill
         self.zeros, self.ones = (partial(recorder.fill, value=v) for v in (0, 1))
@@ -251,22 +251,22 @@ class _RecordingNumPy:
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
 
-    def asarray(self, value: Any, dtype: Any = None) -> Any:
+    def asarray(self, value, dtype=None) -> Any:
         if isinstance(value, Array):
             return value if dtype is None else value.astype(dtype, copy=False)
         return np.asarray(value, dtype)
 
-    def array(self, value: Any, dtype: Any = None) -> Any:
+    def array(self, value, dtype=None) -> Any:
         if not isinstance(value, Array):
             return np.array(value, dtype)
         same = dtype in (None, value.dtype)
         return self._recorder.copy(value) if same else value.astype(dtype)
 
-    def full(self, shape: Any, value: Any, dtype: Any = None) -> Any:
+    def full(self, shape, value, dtype=None) -> Any:
         return self._recorder.fill(shape, dtype or np.result_type(value), value)
 
     @contextmanager
-    def errstate(self, **kwargs: Any) -> Iterator[None]:
+    def errstate(self, **kwargs) -> Iterator[None]:
         before = self._recorder.ignores
         self._recorder.ignores = (*before, *[k for k, v in kwargs.items() if v == "ignore"])
         try:
@@ -284,11 +284,11 @@ class _RecordingNumPy:
 class Retarget:
     """Kernels for one other NumPy: ``numpy`` stands for it; ``own``, primitives that it has kernels of its own for."""
 
-    def __init__(self, numpy: Any, own: ByName | None = None) -> None:
+    def __init__(self, numpy, own: ByName | None = None) -> None:
         self.numpy, self.own = numpy, own or {}
         self._globals: dict[str, ByName] = {}  # by module
 
-    def of(self, function: Any) -> Any:
+    def of(self, function) -> Any:
         """A function of ops, retargeted."""
         names = self._globals.get(function.__module__)
         if names is None:
@@ -305,8 +305,8 @@ class Retarget:
         retargeted.__kwdefaults__ = function.__kwdefaults__
         return retargeted
 
-    def _primitive(self, primitive: Any) -> Function:
-        def apply(*args: Any, **attrs: Any) -> Any:
+    def _primitive(self, primitive) -> Function:
+        def apply(*args, **attrs) -> Any:
             inputs, options = primitive.bind(args, attrs)
             kernel = self.own.get(primitive.type) or self.of(primitive.kernel)
             return kernel(*inputs, **options)

@@ -67,7 +67,7 @@ def parting(failure: BaseException) -> Any:
     return viz.draw(graph)
 
 
-def _line(graph: Any, kind: str, items: list[str], before: list[Any], label: str = "") -> list[Any]:
+def _line(graph, kind: str, items: list[str], before: list[Any], label: str = "") -> list[Any]:
     """One node after the other; the last one, or what stands before them where there is none."""
     for item in items:
         node = graph.node(kind, item, lines=(label,) if label else ())

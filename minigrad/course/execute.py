@@ -50,7 +50,7 @@ def side_by_side(each: Function, items: Sequence[Any]) -> Iterator[Any]:
 
     slots = asyncio.Semaphore(KERNELS)
 
-    async def one(item: Any) -> Any:
+    async def one(item) -> Any:
         async with slots:
             return await each(item)
 
@@ -105,7 +105,7 @@ async def run(notebook: Notebook, root: Path, *, go_on: bool, tries: int = 3) ->
 
         printed = 0
 
-        def process_message(self, msg: Any, cell: Any, cell_index: int) -> Any:
+        def process_message(self, msg, cell, cell_index: int) -> Any:
             self.printed += len(str(msg["content"]))
             if self.printed <= OUTPUT:
                 return super().process_message(msg, cell, cell_index)

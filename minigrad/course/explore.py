@@ -45,14 +45,14 @@ class Explorer:
         canvas = ipywidgets.HTML(value="".join(map(_html, self.first)))
         canvas.add_class("mg-explore")
 
-        def redraw(_change: Any) -> None:
+        def redraw(_change) -> None:
             canvas.value = "".join(map(_html, self.compute()))
 
         for control in self.controls.values():
             control.observe(redraw, "value")
         return ipywidgets.VBox([*self.controls.values(), canvas])
 
-    def _repr_mimebundle_(self, **_options: Any) -> ByName:
+    def _repr_mimebundle_(self, **_options) -> ByName:
         """The widget, and what is left without a kernel: the first picture, and all the words."""
         picture: Bundle = next((part for part in self.first if len(part) > 1), {})
         words = "\n".join(part.get("text/plain", "") for part in self.first)
@@ -60,7 +60,7 @@ class Explorer:
         return {**picture, "text/plain": words, WIDGET: live}
 
 
-def explore(frame: Function, **controls: Any) -> Explorer:
+def explore(frame: Function, **controls) -> Explorer:
     """Show ``frame(**values)`` below controls that change the values.
 
     A control is any ipywidgets control, or the short forms of ``control``.
@@ -71,7 +71,7 @@ def explore(frame: Function, **controls: Any) -> Explorer:
     return Explorer(frame, {name: control(name, given) for name, given in controls.items()})
 
 
-def control(name: str, form: Any) -> Any:
+def control(name: str, form) -> Any:
     """A widget from its short form: ``(low, high)`` or ``(low, high, start)`` is a slider of
     integers, a list is a row of choices, anything else is taken to be a widget.
 
@@ -108,7 +108,7 @@ def presses(*labels: str) -> Any:
     pressed = ipywidgets.HBox([*buttons, again])
     pressed.add_traits(value=traitlets.Tuple())
 
-    def press(button: Any) -> None:
+    def press(button) -> None:
         pressed.value = () if button is again else (*pressed.value, button.description)
 
     for button in pressed.children:
@@ -116,7 +116,7 @@ def presses(*labels: str) -> Any:
     return pressed
 
 
-def _bundle(part: Any) -> Bundle:
+def _bundle(part) -> Bundle:
     """One picture, figure or text as texts by MIME type."""
     if isinstance(part, str):
         return {"text/plain": part}

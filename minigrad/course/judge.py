@@ -47,7 +47,7 @@ def require(holds: object, what: str, observed: object, expected: object) -> Non
         raise Mismatch(what, observed, expected)
 
 
-def instance(kinds: Any, what: str, observed: Any, expected: str, size: int | None = None) -> None:
+def instance(kinds, what: str, observed, expected: str, size: int | None = None) -> None:
     """Raise Mismatch, in these words, unless something is of a kind; of a ``size`` too, if one is given.
 
     >>> instance(tuple | list, "the pair", (1, 2), "two numbers", 2)
@@ -76,13 +76,13 @@ def close(what: str, observed: Any, expected: Any) -> None:
     require(agree(observed, expected), what, _told(observed, expected), expected)
 
 
-def _told(observed: Any, expected: Any) -> Any:
+def _told(observed, expected) -> Any:
     """A text in quotes where none is expected: '1024.0' is no number, and 'None' is not None."""
     quoted = isinstance(observed, str) and not isinstance(expected, str)
     return f"'{observed}'" if quoted else observed
 
 
-def agree(observed: Any, expected: Any) -> bool:
+def agree(observed, expected) -> bool:
     """Whether shapes agree, and numbers nearly."""
     with suppress(TypeError, ValueError):
         if np.asarray(observed).dtype.kind in "US":  # a text is no number, though float() reads it

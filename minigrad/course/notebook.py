@@ -148,7 +148,7 @@ def svg_facts(svg: str) -> list[str]:
     return sorted(facts) or [_texts(root)]
 
 
-def _data_facts(mime: str, value: Any) -> list[str]:
+def _data_facts(mime: str, value) -> list[str]:
     if mime.endswith("json"):
         return [json.dumps(value, sort_keys=True)]
     text = "".join(value)

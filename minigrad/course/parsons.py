@@ -75,7 +75,7 @@ class Parsons:
         program.changed()
         return program
 
-    def verdict(self, program: Any) -> str:
+    def verdict(self, program) -> str:
         """What comes of running it: every gradient right, one wrong, or an operator that cannot run."""
         try:
             computed = gradients(program, {}, "xw")

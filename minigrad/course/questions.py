@@ -51,7 +51,7 @@ class Question(NamedTuple):
             return False
 
 
-def _slope(y: Any, x: Any) -> Any:
+def _slope(y, x) -> Any:
     """The gradient of x, itself to be differentiated."""
     return mg.grad(y, [x], create_graph=True)[0]
 
@@ -100,7 +100,7 @@ def slope_of_a_chain(dice: Random) -> Asked:
     return text, _gradient(formula, "x", x=x)
 
 
-def _through(types: Sequence[str], x: Any) -> Any:
+def _through(types: Sequence[str], x) -> Any:
     """What functions make of x, one after the other."""
     for type in types:
         x = getattr(mg, type)(x)
@@ -141,7 +141,7 @@ def used_twice(dice: Random) -> Asked:
 def waits_for(dice: Random) -> Asked:
     uses = dice.randint(2, 5)
 
-    def used(x: Any) -> Any:
+    def used(x) -> Any:
         a = x * 2.0
         return sum(a * float(k) for k in range(uses))
 
@@ -237,7 +237,7 @@ def left_of_a_network(dice: Random) -> Asked:
 def parts_of_a_sum(dice: Random) -> Asked:
     uses = dice.randint(2, 6)
 
-    def shared(w: Any) -> Any:
+    def shared(w) -> Any:
         return sum(static.data(f"x{k}", [2]) * w for k in range(uses))
 
     text = f"{uses} products share w. How many names does the sum of w@GRAD read?"
@@ -261,7 +261,7 @@ def back_through_time(dice: Random) -> Asked:
 def last_appended(dice: Random) -> Asked:
     middle = dice.sample(["exp", "tanh", "sin"], dice.randint(0, 2))
 
-    def model(w: Any) -> Any:
+    def model(w) -> Any:
         return _through(middle, static.data("x", [2]) * w)
 
     types = ["mul", *middle, "reduce_sum"]
@@ -273,7 +273,7 @@ def what_is_pruned(dice: Random) -> Asked:
     middle = dice.choice(["exp", "tanh", "sin"])
 
     def types(no_grad: str) -> Counter[str]:
-        def model(x: Any, w: Any, v: Any) -> Any:
+        def model(x, w, v) -> Any:
             a = x * w
             b = getattr(mg, middle)(a)
             c = b * v

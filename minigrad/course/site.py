@@ -126,11 +126,11 @@ def handler(folder: Path) -> Any:
             ".wasm": "application/wasm",
         }
 
-        def copyfile(self, source: Any, outputfile: Any) -> None:
+        def copyfile(self, source, outputfile) -> None:
             with contextlib.suppress(ConnectionError):  # the reader has closed the page
                 super().copyfile(source, outputfile)
 
-        def log_message(self, *_words: Any) -> None:
+        def log_message(self, *_words) -> None:
             """Requests are not told."""
 
     return functools.partial(Files, directory=str(folder))

@@ -30,7 +30,7 @@ def checked(function: F) -> F:
         return function
 
     @wraps(function)
-    def call(*args: Any, **keywords: Any) -> Any:
+    def call(*args, **keywords) -> Any:
         try:
             return function(*args, **keywords)
         except MinigradError:
@@ -98,7 +98,7 @@ def _is_of_user(cause: Exception) -> bool:
 class CheckedConstructors:
     """A base whose subclasses say the same of their constructors."""
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options) -> None:
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
             cls.__init__ = checked(cls.__init__)  # type: ignore[method-assign]
@@ -127,7 +127,7 @@ def misfit(
     return call_error(title, shown, count, unknown, missing)
 
 
-def _title(function: Any, call: Any, args: tuple[Any, ...]) -> str:
+def _title(function, call, args: tuple[Any, ...]) -> str:
     """What a user called: ``norm``, ``Executor.run``, or the class that is made."""
     *owner, name = function.__qualname__.rpartition("<locals>.")[2].split(".")
     if name != "__init__":

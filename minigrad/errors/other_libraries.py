@@ -52,7 +52,7 @@ class _Elsewhere:
     def __init__(self, owner: str, name: str, table: Mapping[str, str]) -> None:
         self.owner, self.name, self.table = owner, name, table
 
-    def __get__(self, obj: Any, cls: type) -> Any:
+    def __get__(self, obj, cls: type) -> Any:
         raise missing(self.owner.format(cls.__name__), self.name, self.table, obj)
 
 
@@ -62,7 +62,7 @@ def knows_others(owner: str, table: Mapping[str, str]) -> Callable[[C], C]:
     A ``__getattr__`` would do, and make every look at any attribute slower.
     """
 
-    def names(self: Any) -> list[str]:
+    def names(self) -> list[str]:
         return [n for n in object.__dir__(self) if n not in table or hasattr(self, n)]
 
     def decorated(cls: C) -> C:

@@ -28,7 +28,7 @@ _WAYS = TABLES["ways"]
 class Shown:
     """Something that notebooks show as its text."""
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **kwargs) -> dict[str, str]:
         return {"text/plain": str(self)}
 
 
@@ -94,12 +94,12 @@ class Explanations(Shown, list[Any]):
         return before + how + "\n".join(s for s in behind.split("\n") if how not in s)
 
 
-def as_array(value: Any) -> Any:
+def as_array(value) -> Any:
     """The numbers of a Tensor, of this package or of PyTorch, as an array."""
     return np.asarray(unwrap(value))
 
 
-def short(value: Any) -> str:
+def short(value) -> str:
     """A value in one line: a large one by its dtype, shape and sum."""
     array = as_array(value)
     if array.size > 8:
@@ -107,7 +107,7 @@ def short(value: Any) -> str:
     return " ".join(np.array2string(array, precision=5, separator=", ").split())  # in one line
 
 
-def because(subject: str, key: str, **words: Any) -> Explanation:
+def because(subject: str, key: str, **words) -> Explanation:
     """That there is no gradient, with the reason and the repair of that name in the table.
 
     >>> print(because("n", "whole_numbers", dtype="int64"))
@@ -146,9 +146,9 @@ def traced(
     name: str,
     start: Start,
     nodes: list[Any],
-    place: Any,
+    place,
     output: tuple[str, Any] | None = None,
-    flown: Any = None,
+    flown=None,
 ) -> Explanation:
     """The paths from the ``start`` to a place, and what is wrong with their sum.
 
@@ -179,7 +179,7 @@ def traced(
     return told
 
 
-def count_paths(nodes: list[Any], place: Any) -> dict[Any, int]:
+def count_paths(nodes: list[Any], place) -> dict[Any, int]:
     """How many paths lead from each of these nodes to a place.
 
     >>> import minigrad as mg
@@ -195,7 +195,7 @@ def count_paths(nodes: list[Any], place: Any) -> dict[Any, int]:
     return found
 
 
-def followed(start: Start, place: Any, counts: dict[Any, int]) -> dict[Trail, Any]:
+def followed(start: Start, place, counts: dict[Any, int]) -> dict[Trail, Any]:
     """What each path from a start to the place brings; newest nodes first."""
     done: dict[Trail, Any] = {}
     waiting: list[Any] = [(at, seed, ()) for at, seed in start.items()]
@@ -247,7 +247,7 @@ def flows(start: Start, nodes: Iterable[Any], places: Collection[Any]) -> tuple[
     return steps, came
 
 
-def _given(node: Any, held: Mapping[int, Any]) -> list[tuple[int, Any, Any]]:
+def _given(node, held: Mapping[int, Any]) -> list[tuple[int, Any, Any]]:
     """What a node gives of what came to its outputs, zeros for nothing: slot, to whom, gradient."""
     came = held.get(0)
     if node.several:  # without a spec, None stands for no gradient
@@ -264,7 +264,7 @@ def labels(trails: list[Trail]) -> list[Names]:
     return plain if len({*plain}) == len(plain) else full
 
 
-def uses(roots: list[Any], nodes: Iterable[Any], place: Any) -> Paths:
+def uses(roots: list[Any], nodes: Iterable[Any], place) -> Paths:
     """The ends of the paths to a place, without what they give."""
     return [
         (way(roots, n, k), None)
@@ -274,7 +274,7 @@ def uses(roots: list[Any], nodes: Iterable[Any], place: Any) -> Paths:
     ]
 
 
-def way(roots: list[Any], node: Any, slot: int) -> Names:
+def way(roots: list[Any], node, slot: int) -> Names:
     """The ends of the paths that come by a slot of a node; where several lead there, from the first root."""
     last = f"{node.name()}[{slot}]"
     if node in roots:
@@ -289,12 +289,12 @@ def way(roots: list[Any], node: Any, slot: int) -> Names:
 # -- where it goes wrong ------------------------------------------------------------------
 
 
-def size_of(value: Any) -> float:
+def size_of(value) -> float:
     """The largest absolute value of an array; NaN if there is any, 0 where there are no numbers."""
     return float(np.abs(as_array(value)).max(initial=0))
 
 
-def trouble(steps: list[Flow], counts: Mapping[Any, int], place: Any, total: Any) -> Note:
+def trouble(steps: list[Flow], counts: Mapping[Any, int], place, total) -> Note:
     """(what is wrong with a gradient and where it began, a repair); empty for a healthy one.
 
     ``counts`` holds the paths from each node to ``place``, ``total`` is the gradient that came there.
@@ -334,7 +334,7 @@ def trouble(steps: list[Flow], counts: Mapping[Any, int], place: Any, total: Any
     return "", ""
 
 
-def forward_trouble(name: str, output: Any, nodes: list[Any]) -> Note:
+def forward_trouble(name: str, output, nodes: list[Any]) -> Note:
     """Where an output that is not finite became so: the first operation, in the order they ran; else empty."""
     if np.isfinite(size := size_of(output)):
         return "", ""
@@ -355,7 +355,7 @@ def forward_trouble(name: str, output: Any, nodes: list[Any]) -> Note:
     return f"{begin}, or its data hold such numbers", _WAYS["data"]
 
 
-def _origin(begin: str, node: Any, key: str) -> Note:
+def _origin(begin: str, node, key: str) -> Note:
     """Who made a saved value that is not finite: this node, the one that made its input, or nobody in the graph."""
     inputs = node.slots if hasattr(node, "slots") else getattr(node.primitive, "differentiable", ())
     to = dict(zip(inputs, node.next_functions, strict=False)).get(key, (node, 0))[0]
@@ -396,22 +396,22 @@ def _facts(saved: Mapping[str, Any]) -> str:
     return f" ({'; '.join(facts)})" * bool(facts)
 
 
-def saved_of(node: Any) -> Mapping[str, Any]:
+def saved_of(node) -> Mapping[str, Any]:
     """The saved values of a node that are arrays."""
     return {n: v for n, v in node.saved.items() if hasattr(v, "shape")}
 
 
-def stem(node: Any) -> str:
+def stem(node) -> str:
     """``mul`` for ``MulBackward0`` and for ``#7 mul_grad``."""
     return re.split(r"Backward|_grad", node.name().split(" ")[-1])[0].lower()
 
 
-def advice(node: Any, kind: str = "not finite") -> str:
+def advice(node, kind: str = "not finite") -> str:
     """What to write in place of an op that makes a gradient zero, or not finite."""
     return TABLES[kind].get(stem(node), "")
 
 
-def difference(grad: Any, total: Any, hook: str) -> Note:
+def difference(grad, total, hook: str) -> Note:
     """Why ``.grad`` is not the gradient of this output, as far as the numbers tell, and a repair.
 
     ``hook``: where one is, if any.
@@ -419,7 +419,7 @@ def difference(grad: Any, total: Any, hook: str) -> Note:
     a, b = as_array(grad), as_array(total)
     size, scale, added = size_of(a), size_of(b), _WAYS["added up"]
 
-    def near(rest: Any, size: float) -> bool:
+    def near(rest, size: float) -> bool:
         return size_of(rest) <= _NEAR * max(size, 1e-30)
 
     if a.shape != b.shape or not np.isfinite([size, scale]).all() or near(a - b, scale):

@@ -19,7 +19,7 @@ MOST_PATHS = 8
 _Value = tuple[str, int]
 
 
-def explain(variable: Variable, scope: Any = None) -> Explanation:
+def explain(variable: Variable, scope=None) -> Explanation:
     """Where the gradient of a Variable comes from, or the exact cut; with the ``scope`` of a run, from its numbers.
 
     >>> import minigrad as mg
@@ -82,7 +82,7 @@ class _Ran(NamedTuple):
         return f"#{self.seq} {self.type}"
 
 
-def _tell_numbers(told: Explanation, block: Block, call: BackwardCall, scope: Any) -> None:
+def _tell_numbers(told: Explanation, block: Block, call: BackwardCall, scope) -> None:
     """The gradient of the last run of a block, and where it became 0, NaN, infinite, small or large."""
     begin, ops = call.begin(block), block.ops
     steps = [s for s in scope.record.steps if s.block == block.idx]

@@ -49,7 +49,7 @@ class TorchNode:
 
     several = True  # even if it has one output
 
-    def __init__(self, fn: Any, seq: int) -> None:
+    def __init__(self, fn, seq: int) -> None:
         self.fn, self.seq = fn, seq
         self.next_functions: tuple[tuple[TorchNode | None, int], ...] = ()
         self.specs: list[Any] = [None] * len(fn._input_metadata)
@@ -68,7 +68,7 @@ class TorchNode:
         """The names of its inputs."""
         return inputs_of(self.fn, len(self.next_functions))
 
-    def pull(self, g: Any) -> list[Any]:
+    def pull(self, g) -> list[Any]:
         """The gradients of its inputs, with the shapes and dtypes of these."""
         run = self.fn.apply if hasattr(self.fn, "_forward_cls") else self.fn
         with sys.modules["torch"].no_grad():
@@ -77,7 +77,7 @@ class TorchNode:
             return [*map(_fitting, gave, self.next_functions)]
 
 
-def _fitting(gradient: Any, to: tuple[TorchNode | None, int]) -> Any:
+def _fitting(gradient, to: tuple[TorchNode | None, int]) -> Any:
     """A gradient as the engine hands it on: summed over broadcast axes, in the dtype of the value."""
     node, number = to
     if gradient is None or node is None:
@@ -91,7 +91,7 @@ def _fitting(gradient: Any, to: tuple[TorchNode | None, int]) -> Any:
 class TorchGraph:
     """The graph below an output."""
 
-    def __init__(self, output: Any, end: str) -> None:
+    def __init__(self, output, end: str) -> None:
         # of a leaf, its AccumulateGrad
         root = output.grad_fn or output.view_as(output).grad_fn.next_functions[0][0]
         order = walk_order([root])
@@ -102,7 +102,7 @@ class TorchGraph:
         self.root, self.all = self.nodes[root], [*self.nodes.values()]
         self.leaves = {id(fn.variable): fn for fn in self.nodes if hasattr(fn, "variable")}
 
-    def place(self, x: Any) -> tuple[TorchNode, int] | None:
+    def place(self, x) -> tuple[TorchNode, int] | None:
         """Where the gradient of a tensor arrives; None if it is not in the graph."""
         fn = x.grad_fn or self.leaves.get(id(x))
         return (self.nodes[fn], x.output_nr) if fn in self.nodes else None
@@ -142,7 +142,7 @@ class TorchGraph:
         return "shared" if shared else "freed", freed, ""
 
 
-def why_torch(x: Any, output: Any, frame: Any) -> Any:
+def why_torch(x, output, frame) -> Any:
     """The explanation of a Tensor of PyTorch; of the parameters of a Module or an optimizer, one by one.
 
     ``output`` is what backward starts from, or a function without arguments that computes it; else the
@@ -163,7 +163,7 @@ def why_torch(x: Any, output: Any, frame: Any) -> Any:
     return Explanations(case.explain(p, output, prefix + n) for n, p in x.named_parameters())
 
 
-def _frame_of(output: Any, frame: Any) -> Any:
+def _frame_of(output, frame) -> Any:
     """The frame, or that of a caller, whose code assigns the output: a function may be handed it."""
     at = None if output is None else frame
     while at is not None:
@@ -177,7 +177,7 @@ def _frame_of(output: Any, frame: Any) -> Any:
 class Case:
     """What can be looked at: the caller's variables and code, and the graphs that were read already."""
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame) -> None:
         self.code = code_around(frame)
         self.variables = caller_variables(frame)
         self.tensors = tensor_names(self.variables)
@@ -185,7 +185,7 @@ class Case:
         self.modules = of_kind(self.variables, "module")
         self.graphs: dict[Any, TorchGraph] = {}
 
-    def explain(self, x: Any, output: Any, name: str = "") -> Explanation:
+    def explain(self, x, output, name: str = "") -> Explanation:
         """The explanation of one tensor; where ``.grad`` is there without a reason to be, that comes first."""
         name = name or self.name(x) or "it"
         if not (x.is_floating_point() or x.is_complex()):
@@ -196,7 +196,7 @@ class Case:
         left = f"(an earlier backward left it there: now {told.reason})"
         return Explanation(name, x.grad).remark(left, told.repair)
 
-    def _explained(self, x: Any, output: Any, name: str) -> Explanation:
+    def _explained(self, x, output, name: str) -> Explanation:
         if not x.requires_grad:
             return self._without_graph(x, name)
         if output is None:
@@ -221,25 +221,25 @@ class Case:
             return self._without_grad(x, name, graph)  # its paths are made in backward
         return self._off_path(x, name, graph)
 
-    def name(self, x: Any) -> str:
+    def name(self, x) -> str:
         """What a tensor is called: its path in a module of the caller's, or a variable there."""
         names = [n for n, t in self.tensors.items() if t is x]
         paths = [n for n in names if n.partition(".")[0] in self.modules]
         return min(paths or names, key=lambda n: n.count(".") + n.count("["), default="")
 
-    def graph(self, output: Any) -> TorchGraph:
+    def graph(self, output) -> TorchGraph:
         """The graph below an output, read once."""
         if output not in self.graphs:
             self.graphs[output] = TorchGraph(output, self.name(output) or "the output")
         return self.graphs[output]
 
-    def _ends(self, *but: Any) -> list[tuple[str, Any]]:
+    def _ends(self, *but) -> list[tuple[str, Any]]:
         """The tensors with a graph, newest first; those of one number before others."""
         ends = [e for e in self.tensors.items() if e[1].grad_fn and id(e[1]) not in map(id, but)]
         ends.sort(key=lambda e: (e[1].numel() == 1, e[1].grad_fn._sequence_nr()), reverse=True)
         return ends[:50]
 
-    def _output(self, x: Any) -> Any:
+    def _output(self, x) -> Any:
         """The newest single number among the variables, first of those that depend on ``x``."""
         ends = [t for _, t in self._ends(x)]
         ends = [t for t in ends if t.numel() == 1] or ends
@@ -247,7 +247,7 @@ class Case:
 
     # a tensor without a graph
 
-    def _without_graph(self, x: Any, name: str) -> Explanation:
+    def _without_graph(self, x, name: str) -> Explanation:
         """Why a tensor does not require a gradient."""
         if x.is_inference():
             return because(name, "inference_mode")
@@ -288,7 +288,7 @@ class Case:
 
     # a tensor that the output does not depend on
 
-    def _off_path(self, x: Any, name: str, graph: TorchGraph) -> Explanation:
+    def _off_path(self, x, name: str, graph: TorchGraph) -> Explanation:
         end = graph.end
         off = functools.partial(because, name, end=end)
         if self.graph(x).place(graph.output):
@@ -309,7 +309,7 @@ class Case:
                 return off("off_path_elsewhere", other=other)
         return off("off_path")
 
-    def _twin(self, x: Any, graph: TorchGraph) -> tuple[str, str] | None:
+    def _twin(self, x, graph: TorchGraph) -> tuple[str, str] | None:
         """(what is the same, name) of a leaf in the graph that could be mistaken for this tensor."""
         for n, t in self.tensors.items():
             if id(t) not in graph.leaves or (t.shape, t.dtype) != (x.shape, x.dtype):
@@ -320,7 +320,7 @@ class Case:
                 return "its numbers are a copy of", n
         return None
 
-    def _unused(self, module: Any, path: str) -> tuple[str, str] | None:
+    def _unused(self, module, path: str) -> tuple[str, str] | None:
         """(class, attribute) of the module of the user's that never mentions what holds a parameter."""
         for part in path.split("."):
             methods = [f for n, f in vars(type(module)).items() if n != "__init__"]
@@ -333,7 +333,7 @@ class Case:
 
     # a tensor that the output depends on
 
-    def _on_path(self, x: Any, name: str, graph: TorchGraph, place: Any) -> Explanation:
+    def _on_path(self, x, name: str, graph: TorchGraph, place) -> Explanation:
         state, node, saved = graph.state
         grad = kept_grad(x)
         if state in ("stale", "shared"):
@@ -359,7 +359,7 @@ class Case:
             told.remark(*difference(grad, told.total, self._hook(x, name, graph)))
         return told.remark(self._not_updated(x))
 
-    def _run(self, name: str, graph: TorchGraph, place: Any) -> Explanation:
+    def _run(self, name: str, graph: TorchGraph, place) -> Explanation:
         """The paths with what each brings, and what is wrong with their sum."""
         flown = None if place[0].next_functions else graph.flown
         told = traced(name, graph.start, graph.all, place, (graph.end, graph.output), flown)
@@ -373,7 +373,7 @@ class Case:
             return because(name, "function_gave_none", who=who)
         return told
 
-    def _without_grad(self, x: Any, name: str, graph: TorchGraph) -> Explanation:
+    def _without_grad(self, x, name: str, graph: TorchGraph) -> Explanation:
         """Why there is no ``.grad`` though the output depends on the tensor."""
         made = title(x.grad_fn) if x.grad_fn else ""
         freed = graph.state[0] == "freed"  # by a backward, for sure
@@ -403,7 +403,7 @@ class Case:
         words = {"end": graph.end, "line": line, "node": node, "copied": copied, "forgot": forgot}
         return because(name, key, count=graph.output.numel(), **words)
 
-    def _suspects(self, grad: Any, graph: TorchGraph, place: Any) -> Note:
+    def _suspects(self, grad, graph: TorchGraph, place) -> Note:
         """Why a graph cannot run again, and which of its nodes are known to make such a gradient; a repair for one."""
         note = "its nodes are not run again: saved_tensors_hooks, checkpoint or they themselves forbid it"
         if graph.state[0] == "freed":
@@ -419,7 +419,7 @@ class Case:
 
     # what .grad holds in place of the gradient, and who holds the tensor
 
-    def _hook(self, x: Any, name: str, graph: TorchGraph) -> str:
+    def _hook(self, x, name: str, graph: TorchGraph) -> str:
         """Where a hook is that may have changed a gradient."""
         if x._backward_hooks or getattr(x, "_post_accumulate_grad_hooks", None):
             return f"on {name}"
@@ -429,7 +429,7 @@ class Case:
         of_module = any(n.name().startswith("BackwardHookFunction") for n in graph.all)
         return "of a module (register_full_backward_hook)" if of_module else ""
 
-    def _not_updated(self, x: Any) -> str:
+    def _not_updated(self, x) -> str:
         """A note where no optimizer among the variables changes a leaf that has a gradient."""
         rates = {}  # of those that hold it
         for name, optimizer in self.optimizers.items():
@@ -441,7 +441,7 @@ class Case:
         why = "not_updated" if rates else "not_held"
         return f"({because('it', why, optimizer=', '.join(rates or self.optimizers)).reason})"
 
-    def _alone(self, x: Any, name: str) -> Explanation:
+    def _alone(self, x, name: str) -> Explanation:
         """No output is known."""
         if x.grad is not None:
             told = Explanation(name, x.grad)

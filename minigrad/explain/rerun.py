@@ -78,12 +78,12 @@ def forward_values(nodes: Sequence[Node], constants: Constants) -> dict[tuple[No
     return values
 
 
-def _kept(node: Any) -> dict[str, Any]:
+def _kept(node) -> dict[str, Any]:
     """What a node keeps of inputs and outputs, by name; not what was changed since."""
     return node.kept({slot for slot, *_ in changed_since(node)})  # type: ignore[no-any-return]
 
 
-def _inputs(node: Any, values: Mapping[Any, Any], constants: Constants) -> dict[str, Any]:
+def _inputs(node, values: Mapping[Any, Any], constants: Constants) -> dict[str, Any]:
     found = {s: constants[node, s] for s in node.primitive.inputs if (node, s) in constants}
     for slot, edge in zip(node.primitive.differentiable, node.next_functions, strict=False):
         if isinstance(edge[0], AccumulateGrad):
@@ -95,7 +95,7 @@ def _inputs(node: Any, values: Mapping[Any, Any], constants: Constants) -> dict[
     return found
 
 
-def _again(node: Any, known: Mapping[str, Any]) -> Any:
+def _again(node, known: Mapping[str, Any]) -> Any:
     """What an operation of one result gives of these values; None where one is missing."""
     p = node.primitive
     attrs = {a: getattr(node, f"_saved_{a}", FREED) for a in p.attrs}
@@ -134,7 +134,7 @@ def remembered(roots: Collection[Node], constants: Constants) -> dict[str, Any]:
     return dict(values=values, seeds=start, gradients=gradients, saved=saved, pull=pulled)
 
 
-def pulled(node: Any, slot: int, g: Any) -> Any:
+def pulled(node, slot: int, g) -> Any:
     """What a node of one output gives through a slot of a gradient; None where it does not know any more."""
     if isinstance(node, FunctionNode) or (node.several and len(node.specs) > 1):
         return None

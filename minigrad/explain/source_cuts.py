@@ -56,11 +56,11 @@ class Code(NamedTuple):
     result: str = ""  # why nothing in it is recorded
     last_line: float = math.inf  # that has run
 
-    def line(self, node: Any) -> str:
+    def line(self, node) -> str:
         """The user's line of a node."""
         return source_line(self.filename, self.first_line + node.lineno - 1)
 
-    def walk(self, kind: Any) -> list[Any]:
+    def walk(self, kind) -> list[Any]:
         """All nodes of a kind, of functions in the code, too."""
         return [n for s in self.body for n in ast.walk(s) if isinstance(n, kind)]
 
@@ -88,7 +88,7 @@ class Code(NamedTuple):
         return [s for s in self.statements() if name in s.targets]
 
 
-def code_around(frame: Any) -> Code:
+def code_around(frame) -> Code:
     """The code that a frame runs: the innermost function, or the module without its functions."""
     body, first = _parsed(frame)
     if frame.f_code.co_name != "<module>":
@@ -98,7 +98,7 @@ def code_around(frame: Any) -> Code:
     return Code(body, frame.f_code.co_filename, first, namespace, "", last)
 
 
-def code_of(function: Any, namespace: Mapping[str, Any]) -> Code | None:
+def code_of(function, namespace: Mapping[str, Any]) -> Code | None:
     """The body of a Python function of the user's; None if its source is not there."""
     function = inspect.unwrap(function) if callable(function) else None
     body, first = _parsed(function)
@@ -110,7 +110,7 @@ def code_of(function: Any, namespace: Mapping[str, Any]) -> Code | None:
     return Code(body[0].body, function.__code__.co_filename, first, known, muted)
 
 
-def _parsed(thing: Any) -> tuple[list[ast.stmt], int]:
+def _parsed(thing) -> tuple[list[ast.stmt], int]:
     """The statements of a function or a frame, and the line of the first; none where there is no source."""
     try:
         lines, first = inspect.getsourcelines(thing)

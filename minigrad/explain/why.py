@@ -60,7 +60,7 @@ def why(x: Any, output: Any = None) -> Any:
     return Explanations(why(at, output) for at in found)
 
 
-def _parts(x: Any) -> list[Any]:
+def _parts(x) -> list[Any]:
     """The Tensors or Variables of a Program or Block (the parameters), an optimizer, a list, a dictionary."""
     held = getattr(getattr(x, "program", x), "parameters", None)
     if held is None:
@@ -69,7 +69,7 @@ def _parts(x: Any) -> list[Any]:
     return [v for v in held if isinstance(v, Value) or kind_of(v) == "tensor"]
 
 
-def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
+def _of_tensor(x: Tensor, name: str, output) -> Explanation:
     if not isinstance(output, Tensor | None):
         what = f"the output to explain {name} from is a Tensor, not {describe(output)}"
         raise refusal(what, "mg.why(x, y)", DTypeError)
@@ -116,7 +116,7 @@ def _of_tensor(x: Tensor, name: str, output: Any) -> Explanation:
     return told.remark(f"({missing.reason})" * (output is None or not x.is_leaf))
 
 
-def _unknown(name: str, nodes: Any) -> Explanation:
+def _unknown(name: str, nodes) -> Explanation:
     """Why nobody knows how much each path gave; with a repair where backward cannot run, either."""
     for n in nodes:
         for slot, *_ in changed_since(n):

@@ -84,7 +84,7 @@ class Operator(static_operator.Operator):
             if slot not in self.outputs and not info.is_grad:
                 raise wrong(f"{type} needs a name for its output {slot!r}", f'{{{slot!r}: "c"}}')
 
-    def _begin(self, type: str, attrs: Any = None) -> None:
+    def _begin(self, type: str, attrs=None) -> None:
         """What every operator has besides its slots, the user's line among it."""
         self.type = type
         self.attrs = dict(attrs or {})
@@ -93,7 +93,7 @@ class Operator(static_operator.Operator):
         frame = user_frame()
         self.code, self.lasti = (None, 0) if frame is None else (frame.f_code, frame.f_lasti)
 
-    def _values(self, scope: Any) -> Values:
+    def _values(self, scope) -> Values:
         """The values of the inputs by slot."""
         return {s: [read(scope, n, self) for n in listed] for s, listed in self.inputs.items()}
 
@@ -111,7 +111,7 @@ class Operator(static_operator.Operator):
             raise refused(self, slots, error, line=self.source_line) from error
 
 
-def read(scope: Any, name: str, reader: Any) -> Any:
+def read(scope, name: str, reader) -> Any:
     """The value of a name.  Errors: `ProgramError` with the names that have one."""
     try:
         value = scope[name]
@@ -125,7 +125,7 @@ def read(scope: Any, name: str, reader: Any) -> Any:
     return np.asarray(getattr(value, "_data", value)) if not isinstance(value, list) else value
 
 
-def write(scope: Any, name: str, value: Any) -> None:
+def write(scope, name: str, value) -> None:
     """Set the value of a name in this scope, not in its parents; ``@EMPTY@`` is dropped."""
     if name != EMPTY:
         (scope if isinstance(scope, dict) else scope.values)[name] = value
@@ -339,7 +339,7 @@ class RnnGradOp(Operator):
             write(scope, name, v)
 
 
-def _zeros(value: Any) -> Any:
+def _zeros(value) -> Any:
     return np.zeros(np.shape(value), np.result_type(value, np.float16))
 
 

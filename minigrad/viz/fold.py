@@ -222,7 +222,7 @@ def drawn_with(graph: Graph, boxes: Iterable[Node], place: dict[str, str]) -> Gr
     return replace(graph, nodes=nodes, edges=edges, notes=list(graph.notes))
 
 
-def box_of(name: str, label: str, words: str, data: dict[str, Any], **fields: Any) -> Node:
+def box_of(name: str, label: str, words: str, data: dict[str, Any], **fields) -> Node:
     """A node that stands for others: ``data`` says for which, and how many operations they are."""
     size = f"{data['ops']:,} operations" if data["ops"] else words
     return Node(name, "folded", label, lines=(words,), tooltip=size, data=data, **fields)

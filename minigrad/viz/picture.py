@@ -178,7 +178,7 @@ _SAVERS: Savers = {
 }
 
 
-def saved(shown: Any, kind: str, path: str | Path, savers: Savers) -> Path:
+def saved(shown, kind: str, path: str | Path, savers: Savers) -> Path:
     """Write a picture or a player to a file, as the ending of its name says."""
     target = Path(path)
     save = savers.get(target.suffix.lower())
@@ -241,7 +241,7 @@ def graph_of(x: Any, *, detail: str = "auto", names: Names | None = None) -> Gra
     return view_of_any(x, detail, True, names or Names(), None).graph
 
 
-def view_of_any(x: Any, detail: str, values: bool | str, names: Names, expand: str | None) -> View:
+def view_of_any(x, detail: str, values: bool | str, names: Names, expand: str | None) -> View:
     """The graph of anything that `draw` takes, folded as ``detail`` says."""
     from .adapters.sources import graph_behind
 
@@ -252,7 +252,7 @@ def view_of_any(x: Any, detail: str, values: bool | str, names: Names, expand: s
         return View(whole, detail, found_ops(whole, expand) if expand is not None else ())
 
 
-def _checked(what: str, given: Any, known: tuple[Any, ...]) -> Any:
+def _checked(what: str, given, known: tuple[Any, ...]) -> Any:
     if given not in known:
         raise ValueError(f"unknown {what} {given!r}; known: {', '.join(map(str, known))}")
     return given

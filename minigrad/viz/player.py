@@ -235,7 +235,7 @@ class Event(NamedTuple):
 
 
 def run_events(
-    graph: Graph, scopes: Turns | None = None, record: Any = None, whole: Graph | None = None
+    graph: Graph, scopes: Turns | None = None, record=None, whole: Graph | None = None
 ) -> list[Event]:
     """What runs, in its order: forward ops, seed, backward ops; blocks are entered and left.
 
@@ -277,7 +277,7 @@ class Running:
 
     # -- what a run did
 
-    def recorded(self, record: Any, whole: Graph) -> Iterator[Event]:
+    def recorded(self, record, whole: Graph) -> Iterator[Event]:
         """The steps of a run in their order; what runs inside a folded box is one step of it."""
         stands = {m: n for n in self.graph for m in (n.id, *n.data.get("members", ()))}
         drawn = {n.data["place"]: stands[n.id] for n in whole if "place" in n.data}

@@ -40,7 +40,7 @@ def cast(text: str, given: np.dtype[Any], wanted: np.dtype[Any]) -> str:
     return f"({TYPES[wanted.name]}){text}"
 
 
-def literal(value: Any, dtype: np.dtype[Any]) -> str:
+def literal(value, dtype: np.dtype[Any]) -> str:
     """A number in C.
 
     >>> literal(0.1, np.dtype("float32")), literal(-2, np.dtype("int64")), literal(float("inf"), np.dtype(float))
@@ -58,7 +58,7 @@ def literal(value: Any, dtype: np.dtype[Any]) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
-def neutral(ufunc: Any, dtype: np.dtype[Any]) -> Any:
+def neutral(ufunc, dtype: np.dtype[Any]) -> Any:
     """What a reduction of nothing comes to."""
     if ufunc.identity is not None:
         return ufunc.identity

@@ -61,11 +61,11 @@ class Place:
         begins = [a.__array_interface__["data"][0] for a in (self.view, self.base)]
         return (begins[0] - begins[1]) // self.view.itemsize if self.view.size else 0
 
-    def shown(self, view: Any) -> Place:
+    def shown(self, view) -> Place:
         """The same memory, seen as another view."""
         return replace(self, view=view)
 
-    def __getitem__(self, index: Any) -> Place:
+    def __getitem__(self, index) -> Place:
         return self.shown(self.view[index])
 
     def element(self, shape: tuple[int, ...] | None = None) -> Element:

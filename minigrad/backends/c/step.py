@@ -95,7 +95,7 @@ class BuiltC:
         exec("\n".join(text), names)
         return names["run"], names["fits"]
 
-    def point(self, k: int, value: Any) -> None:
+    def point(self, k: int, value) -> None:
         """Show C where a large feed is."""
         if not value.flags.carray:
             value = np.require(value, None, ["C", "A"])

@@ -89,7 +89,7 @@ class Writer(Identifiers):
     """Turns the schedule of a program into C: members of the structs, tables, and parts in their order."""
 
     def __init__(
-        self, program: Program, fetch: list[str], memory: Memory, exact: bool, max_steps: Any
+        self, program: Program, fetch: list[str], memory: Memory, exact: bool, max_steps
     ) -> None:
         lowering = Lowering(program, fetch, recorder=Recorder(math.inf))
         super().__init__(lowering.schedule, RESERVED.split())
@@ -163,7 +163,7 @@ class Writer(Identifiers):
 
     # -- memory ---------------------------------------------------------------------------------
 
-    def new(self, array: Array, like: Any = None) -> Place:
+    def new(self, array: Array, like=None) -> Place:
         """Memory for an Array, as it lies in NumPy's."""
         like = array.like if like is None else like
         if like is None:
@@ -172,7 +172,7 @@ class Writer(Identifiers):
             self.places[array] = self.member(like, array.name)
         return self.places[array]  # type: ignore[no-any-return]
 
-    def member(self, like: Any, wanted: str = "", section: str = "s") -> Place:
+    def member(self, like, wanted: str = "", section: str = "s") -> Place:
         """A member for an array."""
         if like.dtype.name not in TYPES:
             raise Unsayable(f"there are no {like.dtype} in this C")
@@ -181,7 +181,7 @@ class Writer(Identifiers):
         self.members[section].append(Place(f"{section}->{name}", like, like))
         return self.members[section][-1]
 
-    def place(self, value: Any) -> Place:
+    def place(self, value) -> Place:
         """Where an Array is; an array that is known now is in a table."""
         if isinstance(value, Place):
             return value
@@ -203,11 +203,11 @@ class Writer(Identifiers):
         self,
         out: Place,
         text: str,
-        operands: Any,
-        loop: Any = (),
-        shape: Any = None,
-        start: Any = None,
-        to: Any = None,
+        operands,
+        loop=(),
+        shape=None,
+        start=None,
+        to=None,
     ) -> None:
         """``out = text``, in which {0}, {1}, … are operands: Arrays, Places, Elements or numbers.
 
@@ -241,16 +241,16 @@ class Writer(Identifiers):
         else:
             self.part(nests.sum_text(line, shape, start), line.reads())
 
-    def copy(self, out: Place, source: Any) -> None:
+    def copy(self, out: Place, source) -> None:
         """``out[...] = source``, in the dtype of ``out``."""
         self.line(out, "{0}", [source])
 
-    def part(self, write: Any, reads: Any, inner: Any = ()) -> None:
+    def part(self, write, reads, inner=()) -> None:
         """A piece: its lines, or a function that writes them."""
         lines = write if callable(write) else lambda: write
         self.parts.append(Part(lines, {p.ref for p in reads}, self.op, inner))
 
-    def each(self, name: str, elements: list[Element], shape: Any, by: Element) -> None:
+    def each(self, name: str, elements: list[Element], shape, by: Element) -> None:
         """A function of elements, the last of which it writes, by NumPy's loop along the innermost axis."""
         *outer, (_, count, axis) = axes_of(shape, elements, by) or [("i", 1, None)]
         steps = [0 if axis is None else e.strides[axis] for e in elements]
@@ -260,7 +260,7 @@ class Writer(Identifiers):
             run = f"{helper}({count}, {', '.join(given)});"
             self.part(looped(outer, [run]), elements[:-1])
 
-    def fail(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    def fail(self, function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """The statement that leaves; ``function`` then raises the error of NumPy's kernel."""
         self.failures.append((function, args, kwargs, self.op))
         self.kept |= {self.place(a).ref for a in arrays_in((args, kwargs))}
@@ -309,7 +309,7 @@ class Writer(Identifiers):
         """Where the result goes."""
         return self.place(call.into) if call.into is not None else self.new(call.out)
 
-    def formula(self, call: Call, name: str, args: Any, loop: Any) -> None:
+    def formula(self, call: Call, name: str, args, loop) -> None:
         """An expression of the table; ``loop``, the dtypes operands are brought to, and the result's."""
         *dtypes, result = loop
         text, out = expression(name, dtypes[-1]), self.out(call)
@@ -322,7 +322,7 @@ class Writer(Identifiers):
         else:
             self.line(out, text, args, loop)
 
-    def converted(self, value: Any, dtype: np.dtype[Any]) -> Place:
+    def converted(self, value, dtype: np.dtype[Any]) -> Place:
         """A value in memory, in a dtype."""
         place = self.place(value if isinstance(value, Array) else np.asarray(value, dtype))
         if place.dtype == dtype:
@@ -357,7 +357,7 @@ class Writer(Identifiers):
 
     # -- sums over axes, and products -------------------------------------------------------------
 
-    def reduce(self, ufunc: Any, call: Call) -> None:
+    def reduce(self, ufunc, call: Call) -> None:
         """A sum over axes, with any operator; along the innermost one NumPy's loop, which has an order of its own."""
         name, kwargs = ufunc.__name__, call.kwargs
         x, out = self.place(call.args[0]), self.out(call)
@@ -380,7 +380,7 @@ class Writer(Identifiers):
                 return
         self.line(out, text, [x], shape=shape, start=literal(first, dtype), to=to)
 
-    def accumulate(self, ufunc: Any, call: Call) -> None:
+    def accumulate(self, ufunc, call: Call) -> None:
         """Sums so far along an axis."""
         out = self.out(call)
         x = self.converted(call.args[0], out.dtype)
@@ -430,7 +430,7 @@ class Writer(Identifiers):
         text = "{0} + " + " * ".join(f"{{{k}}}" for k in range(1, len(factors) + 1))
         self.line(out, text, factors, shape=shape, start="0", to=to.element(shape))
 
-    def einsum(self, call: Call, subscripts: str, *xs: Any) -> None:
+    def einsum(self, call: Call, subscripts: str, *xs) -> None:
         """A sum of products over named axes."""
         places = [self.place(x) for x in xs]
         terms, labels = explicit(subscripts, [x.view.ndim for x in places])
@@ -465,7 +465,7 @@ class Writer(Identifiers):
             loop = out.dtype, np.dtype(bool), out.dtype
             self.line(out, "{1} ? {0} : 0", [element, chosen != 0], loop)
 
-    def chosen(self, x: Place, at: Any) -> Element:
+    def chosen(self, x: Place, at) -> Element:
         """Elements in places that are known: a view where they lie regularly, a table else."""
         first = int(at.flat[0]) if at.size else 0
         strides = tuple(
@@ -519,7 +519,7 @@ class Writer(Identifiers):
         element, shape = self.looked_up(call)
         self.line(out, text, [call.args[2]], shape=shape, start="", to=element)
 
-    def at(self, ufunc: Any, call: Call) -> None:
+    def at(self, ufunc, call: Call) -> None:
         """``np.add.at``."""
         self.write(call, str(expression(ufunc.__name__, call.args[0].dtype)))
 
@@ -586,7 +586,7 @@ class Writer(Identifiers):
         frames = self.places[loop.frames] = {"steps": steps, "count": count}
         return frames
 
-    def hand_on(self, loop: Loop, frames: Any, begins: list[Place], t: str) -> None:
+    def hand_on(self, loop: Loop, frames, begins: list[Place], t: str) -> None:
         """Behind a step: what it saves, adds up, stacks and hands to the next one."""
 
         def stacked(place: Place, name: str) -> Place:
@@ -711,14 +711,14 @@ def row(place: Place, t: str) -> Place:
     return replace(place, view=view, at=f"{place.at} + {step}" if place.at else step)
 
 
-def mapped(value: Any, change: Callable[[Place], Any]) -> Any:
+def mapped(value, change: Callable[[Place], Any]) -> Any:
     """A saved value, or all that an inner loop saved, with every place changed."""
     if isinstance(value, dict):
         return {k: mapped(v, change) for k, v in value.items()}
     return change(value) if isinstance(value, Place) else value
 
 
-def parts_of(call: Call, whole: Any) -> list[Any]:
+def parts_of(call: Call, whole) -> list[Any]:
     """The views of a ``whole`` that what is concatenated or stacked becomes."""
     parts, axis = call.args[0], call.kwargs.get("axis", 0)
     if call.function is np.stack:
@@ -728,7 +728,7 @@ def parts_of(call: Call, whole: Any) -> list[Any]:
     return np.split(whole, ends[:-1], axis)
 
 
-def grid(shape: Any, strides: Any, first: int) -> Any:
+def grid(shape, strides, first: int) -> Any:
     """``first + i * strides[0] + j * strides[1] + …`` for every index."""
     axes = zip(np.indices(shape, sparse=True), strides, strict=True)
     return sum((index * step for index, step in axes), start=np.full(shape, first))

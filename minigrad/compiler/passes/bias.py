@@ -67,7 +67,7 @@ def fold_bias(schedule: Schedule) -> None:
     items[:0] = before
 
 
-def _operands(call: Any, function: Any) -> Any:
+def _operands(call, function) -> Any:
     """The two Arrays of a call of this function; twice None for another one."""
     fits = isinstance(call, Call) and call.function is function and len(call.reads()) == 2
     return call.args if fits else _NEITHER

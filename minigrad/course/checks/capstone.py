@@ -18,7 +18,7 @@ Bug = tuple[int, Slots, ByName, str]
 class Hunt:
     """A program with one bug in its backward part; ``guess`` tells whether an operator is it."""
 
-    def __init__(self, program: Any, number: int, story: str) -> None:
+    def __init__(self, program, number: int, story: str) -> None:
         self.program = program
         self._number, self._story = number, story
 
@@ -46,7 +46,7 @@ class Hunt:
         return "<a program with one bug; guess(number) tells whether you found it>"
 
 
-def plant(program: Any, feed: ByName, wanted: Sequence[str], seed: int) -> Hunt:
+def plant(program, feed: ByName, wanted: Sequence[str], seed: int) -> Hunt:
     """Change one operator of the backward part so that a wanted gradient comes out wrong.
 
     Which operator and how depends on the seed only; the program itself is changed.
@@ -71,13 +71,13 @@ def plant(program: Any, feed: ByName, wanted: Sequence[str], seed: int) -> Hunt:
     )
 
 
-def gradients(program: Any, feed: ByName, wanted: Sequence[str]) -> list[Any]:
+def gradients(program, feed: ByName, wanted: Sequence[str]) -> list[Any]:
     """The wanted gradients after one run."""
     names = [f"{name}@GRAD" for name in wanted]
     return static.Executor().run(program, feed=feed, fetch_list=names)
 
 
-def bugs(block: Any) -> Iterator[Bug]:
+def bugs(block) -> Iterator[Bug]:
     """Every bug that could be planted in a block."""
     forward = [op for op in block.ops if op.role == "forward"]
     values = dict.fromkeys(name for op in forward for name in (*op.input_names, *op.output_names))

@@ -132,7 +132,7 @@ def _appended(
     return job
 
 
-def _seed_op(job: "BackwardJob", target: Variable, seed: Any) -> Operator:
+def _seed_op(job: "BackwardJob", target: Variable, seed) -> Operator:
     out = {"out": [job.names[target.name]]}
     if seed is not None:
         var = job.block.program.as_variable(seed, job.block)
@@ -158,7 +158,7 @@ def _seed_op(job: "BackwardJob", target: Variable, seed: Any) -> Operator:
 # -- pass 1 to 3: what is asked ------------------------------------------------------------
 
 
-def check_loss(loss: Any) -> Block:
+def check_loss(loss) -> Block:
     """The block of the loss.  Errors: `ProgramError` unless it is a scalar that an operator of the program made."""
     if not isinstance(loss, Variable):
         repair = "a Variable of a Program"

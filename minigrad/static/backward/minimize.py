@@ -56,7 +56,7 @@ def minimize(
     return pairs
 
 
-def apply_gradients(optimizer: Any, pairs: Pairs) -> None:
+def apply_gradients(optimizer, pairs: Pairs) -> None:
     """Append the update operators for (parameter, gradient) pairs, those of append_backward or what became of them.
 
     Two losses in one program want both backward parts first, then both updates: a gradient reads

@@ -155,7 +155,7 @@ def feed_of_call(program: Program, given: Args, named: ByName) -> ByName:
     return {name_of(key, "feed"): value for key, value in given[0].items()} | named
 
 
-def fed_arrays(program: Program, feed: Any, kept: Any = ()) -> ByName:
+def fed_arrays(program: Program, feed, kept=()) -> ByName:
     """The feeds as arrays of the declared dtypes; an array of a class in ``kept`` stays what it is.
 
     They are contiguous: where an array lies decides in which order it is added up, which is to be
@@ -170,7 +170,7 @@ def fed_arrays(program: Program, feed: Any, kept: Any = ()) -> ByName:
     return arrays
 
 
-def fed_shapes(program: Program, feed: Any) -> dict[str, Shape]:
+def fed_shapes(program: Program, feed) -> dict[str, Shape]:
     """The shape of every variable that is fed, with -1 where neither its declaration nor ``feed`` says a size.
 
     ``feed`` holds arrays or shapes, or only names.  Errors: `ProgramError`.
@@ -208,7 +208,7 @@ def not_set(name: str) -> MinigradError:
     return wrong(f"the parameter {name!r} has no value", advice)
 
 
-def _data(program: Program, key: Any) -> Variable:
+def _data(program: Program, key) -> Variable:
     name = name_of(key, "feed")
     var = program.global_block().vars.get(name)
     if var is None or not var.is_data:
@@ -217,7 +217,7 @@ def _data(program: Program, key: Any) -> Variable:
     return var
 
 
-def _array(var: Variable, value: Any) -> Array:
+def _array(var: Variable, value) -> Array:
     try:
         return np.asarray(getattr(unmasked(value), "_data", value), order="C")
     except MinigradError:

@@ -180,14 +180,14 @@ class Run:
             if name != EMPTY:
                 self.write(scope, name, value)
 
-    def write(self, scope: Scope, name: str, value: Any) -> None:
+    def write(self, scope: Scope, name: str, value) -> None:
         """Set a name: persistable ones in the transaction, others in the scope of the run."""
         var = self.program.blocks[scope.block].find_var(name)
         target = self.updates if var is not None and var.persistable else scope
         array = target.values[name] = np.asarray(value)
         self._take(array.nbytes + HELD, name, array)
 
-    def _take(self, size: int, last: str, array: Any = None) -> None:
+    def _take(self, size: int, last: str, array=None) -> None:
         """Take room.  Errors: `ProgramError` when it is used up."""
         self.room -= size
         if self.room < 0:
@@ -220,7 +220,7 @@ def run_cond(run: Run, op: Operator, scope: Scope) -> None:
     _set(scope, made, _values(inner, op.attrs[local_names]))
 
 
-def in_order(value: Any) -> Any:
+def in_order(value) -> Any:
     """What goes from block to block, in C order: the same bits follow, whichever branch or step it comes from."""
     return np.asarray(value, order="C")
 
@@ -298,7 +298,7 @@ def _values(scope: Scope, names: list[str]) -> Listed:
     return [None if n == EMPTY else in_order(value_of(scope, n)) for n in names]
 
 
-def _set(scope: Scope, names: Any, values: Listed) -> None:
+def _set(scope: Scope, names, values: Listed) -> None:
     for name, value in zip(names, values, strict=True):
         if name != EMPTY:
             scope.values[name] = value

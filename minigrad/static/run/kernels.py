@@ -56,7 +56,7 @@ def like_value(attr: str, shapes: Listed) -> Any:
     return shapes if attr == "shapes" else shapes[0]
 
 
-def results(p: Primitive, out: Any) -> Listed:
+def results(p: Primitive, out) -> Listed:
     """What a kernel returned as a list: a value for each output, or for each place of its list."""
     return list(out) if p.several else [out]
 
@@ -104,7 +104,7 @@ def run_op(op: Operator, slots: Values) -> Iterable[tuple[str, Any]]:
     return zip(names, values, strict=True)
 
 
-def _sum_back(value: Any, like: Any) -> Any:
+def _sum_back(value, like) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return sum_to(value, np.shape(like))
     if value.shape == like.shape and -1 not in value.shape:
@@ -112,7 +112,7 @@ def _sum_back(value: Any, like: Any) -> Any:
     return unbroadcast(value, shape=shape_of(like))
 
 
-def shape_of(value: Any) -> Any:
+def shape_of(value) -> Any:
     """The shape of an array, or of a Variable as far as it is known: else a `ShapeOf`."""
     if isinstance(value, Variable) and -1 in value.shape:
         return ShapeOf(value.name, value.ndim)

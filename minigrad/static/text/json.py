@@ -83,12 +83,12 @@ def _bytes_of(value: Array) -> str:
 _BYTES = {"{": 240, "[": 100, ",": 80}
 
 
-def _short_text(value: Any) -> bool:
+def _short_text(value) -> bool:
     """a short text"""
     return isinstance(value, str) and len(value) <= 400 and value.isprintable()
 
 
-def _place_or_null(value: Any) -> bool:
+def _place_or_null(value) -> bool:
     """null or [block, operator]"""
     return value is None or (type(value) is list and [*map(type, value)] == [int, int])
 
@@ -114,7 +114,7 @@ _SCHEMA: Any = {
 }  # fmt: skip
 
 
-def _check(value: Any, schema: Any, where: str) -> None:
+def _check(value, schema, where: str) -> None:
     """Errors: `ValueError` unless a value is as the schema says: it is closed."""
     is_open = isinstance(schema, list) or (isinstance(schema, dict) and str in schema)
     if isinstance(schema, dict):

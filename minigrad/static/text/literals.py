@@ -21,7 +21,7 @@ _TAGS = ("slice", "tuple", "array", "ellipsis", "dtype", "float", "list")
 _NOT_FINITE = ("nan", "inf", "-inf")
 
 
-def to_plain(value: Any, tuples: bool = False) -> Any:
+def to_plain(value, tuples: bool = False) -> Any:
     """Plain data for an attr; ``tuples`` stay, for a text.  Errors: `TypeError` for what has no plain form.
 
     >>> to_plain((slice(0, 3), ...)), to_plain((slice(0, 3), 1), tuples=True)
@@ -51,7 +51,7 @@ def to_plain(value: Any, tuples: bool = False) -> Any:
     raise TypeError(f"an attr of type {type(value).__name__} cannot be stored")
 
 
-def from_plain(value: Any, depth: int = 0) -> Any:
+def from_plain(value, depth: int = 0) -> Any:
     """The attr that `to_plain` stored.  Errors: `ValueError` for what it never makes."""
     if depth > MAX_DEPTH:
         raise ValueError(f"attrs nest deeper than {MAX_DEPTH}")
@@ -84,7 +84,7 @@ def from_plain(value: Any, depth: int = 0) -> Any:
     raise ValueError(f"{value!r:.80} is no {value[0]}")
 
 
-def _array(dtype: str, shape: Any, data: Any) -> Any:
+def _array(dtype: str, shape, data) -> Any:
     check_shape(shape)
     if not isinstance(data, list) or len(data) != math.prod(shape):
         raise ValueError("an array has another number of elements than its shape says")
@@ -94,7 +94,7 @@ def _array(dtype: str, shape: Any, data: Any) -> Any:
     return np.array(values, dtype).reshape(shape)
 
 
-def check_shape(shape: Any, smallest: int = 0, itemsize: int = 8, limit: int = LIMIT) -> None:
+def check_shape(shape, smallest: int = 0, itemsize: int = 8, limit: int = LIMIT) -> None:
     """Errors: `ValueError` unless this is a list of sizes, of an array within the limit."""
     listed = isinstance(shape, list) and len(shape) <= 32
     if not listed or not all(type(n) is int and n >= smallest for n in shape):
@@ -107,7 +107,7 @@ def check_shape(shape: Any, smallest: int = 0, itemsize: int = 8, limit: int = L
 
 
 def declare(
-    block: Any, limit: int, name: str, kind: str, dtype: str, shape: list[int], *stops: bool | None
+    block, limit: int, name: str, kind: str, dtype: str, shape: list[int], *stops: bool | None
 ) -> None:
     """A variable that a stored program declares; ``stops``: its ``stop_gradient``, as set and as derived."""
     persistable = kind in ("param", "const")

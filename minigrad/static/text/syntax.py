@@ -276,7 +276,7 @@ def _append(block: Block, line: str, role: str) -> None:
         block.vars.update(gradients)  # they say more than inference knows of open sizes
 
 
-def _enter(place: ByName, key: str, value: Any) -> None:
+def _enter(place: ByName, key: str, value) -> None:
     if key in place:
         raise ValueError(f"{key!r} is given twice")
     place[key] = value

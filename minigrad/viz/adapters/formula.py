@@ -34,23 +34,23 @@ _NO_FORMULA = (NotUnderstood, OSError, TypeError, ValueError, KeyError, SyntaxEr
 Formulas = tuple[ast.expr, ...]
 
 
-def forward_formulas(function: Any) -> Formulas:
+def forward_formulas(function) -> Formulas:
     """What ``forward`` of a function object computes."""
     return _read(getattr(type(function), "forward", None), input_names(function), "y")
 
 
-def backward_formulas(function: Any) -> Formulas:
+def backward_formulas(function) -> Formulas:
     """What ``backward`` of a function object computes."""
     return _read(getattr(type(function), "backward", None), input_names(function), "gx")
 
 
-def own_numbers(holder: Any) -> dict[str, Any]:
+def own_numbers(holder) -> dict[str, Any]:
     """The numbers that an object keeps as attributes: ``{"self.c": 2.0}``."""
     held = getattr(holder, "__dict__", {}).items()
     return {f"self.{n}": v for n, v in held if isinstance(v, int | float)}
 
 
-def input_names(function: Any) -> tuple[str, ...]:
+def input_names(function) -> tuple[str, ...]:
     """The parameter names of ``forward``: what the inputs are called in formulas."""
     return parameters(getattr(type(function), "forward", None))[1:]
 
@@ -67,7 +67,7 @@ def formula_lines(name: str, formulas: Formulas) -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=1024)
-def parameters(method: Any) -> tuple[str, ...]:
+def parameters(method) -> tuple[str, ...]:
     """The names of the parameters of a method; none where it takes any number of them."""
     try:
         parameters = inspect.signature(method).parameters.values()
@@ -81,7 +81,7 @@ def parameters(method: Any) -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _read(method: Any, inputs: tuple[str, ...], name: str) -> Formulas:
+def _read(method, inputs: tuple[str, ...], name: str) -> Formulas:
     """What a method returns; read once per method: where a class gets another one, that is read, too."""
     try:
         own, *names = parameters(method)
@@ -96,7 +96,7 @@ def _read(method: Any, inputs: tuple[str, ...], name: str) -> Formulas:
         return ()
 
 
-def _returned(function: Any, known: dict[str, ast.expr]) -> Formulas:
+def _returned(function, known: dict[str, ast.expr]) -> Formulas:
     """The results of a function in what is ``known`` of names, and of texts like ``self.inputs[0]``."""
     source = inspect.getsource(inspect.unwrap(function))
     (definition,) = ast.parse(textwrap.dedent(source)).body
@@ -149,7 +149,7 @@ def resolved(node: ast.expr, known: Mapping[str, ast.expr]) -> ast.expr:
 # ---- Gradient rules as formulas: ``mul.grad(x=lambda y, out_grad: out_grad * y)`` reads ``g·y`` ----
 
 
-def rule_formula(primitive: Any, slot: str) -> ast.expr | None:
+def rule_formula(primitive, slot: str) -> ast.expr | None:
     """The gradient of one input in inputs, outputs, attrs and ``g``: as it was declared with the
     rule, else as the code of the rule says it.
     """
@@ -360,7 +360,7 @@ def literal(text: str) -> Any:
     return value if type(value) in (int, float) else None
 
 
-def number_text(value: Any) -> str:
+def number_text(value) -> str:
     """A value as it is put into a formula: one number, or nothing."""
     try:
         array = np.asarray(value)

@@ -1,7 +1,6 @@
 """Modules: nodes put into nested frames by the paths of their modules, and a module before it is called."""
 
 import math
-from typing import Any
 
 from ..graph.format import explain_value, format_value
 from ..graph.graph import Graph, Links, Node
@@ -77,12 +76,12 @@ def _paths(ops: list[Node], links: Links, homes: Homes, titles: Titles) -> dict[
 # ---- A module as a picture: its parameters, in a frame for every layer, with what their gradients are ----
 
 
-def is_module(x: Any) -> bool:
+def is_module(x) -> bool:
     """Whether x knows its parameters by name."""
     return callable(getattr(x, "named_parameters", None)) and not isinstance(x, type)
 
 
-def of_module(module: Any) -> Graph:
+def of_module(module) -> Graph:
     """The picture of a module before it is called; call it and draw the result for its graph."""
     graph = Graph(title=type(module).__name__)
     region = graph.region(type(module).__name__).id

@@ -79,7 +79,7 @@ class Slot(NamedTuple):
         numbers = "" if numbers.replace("−", "-") == result else numbers
         return slot.said(numbers, result)
 
-    def made_of(self, gradient: Any, now: Values = _NOTHING) -> Any:
+    def made_of(self, gradient, now: Values = _NOTHING) -> Any:
         """What comes of another gradient; None where the formula is no arithmetic."""
         values = {**self._at(now).values, self.gradient: gradient}
         return None if self.formula is None else computed(self.formula, values)
@@ -112,21 +112,21 @@ def operation(slots: Iterable[Slot], ports: bool = False) -> Fields:
     return {"data": data, "lines": tuple(slot.text for slot in slots if slot.text)}
 
 
-def value(x: Any, seed: bool = False) -> Fields:
+def value(x, seed: bool = False) -> Fields:
     """The fields of a value or of a gradient; a dash if it is None."""
     text = format_value(x)
     text = f"{text} (seed)" if seed and x is not None else text
     return told([(text, NOT_YET), (strip(x), "")], explain_value(x), **arrays(x))
 
 
-def told(live: Iterable[tuple[str, str]], tooltip: str, **data: Any) -> Fields:
+def told(live: Iterable[tuple[str, str]], tooltip: str, **data) -> Fields:
     """The fields of a node by its lines, each with what stands there before it ran."""
     live = tuple(both for both in live if both[0])
     lines = tuple(text for text, _ in live)
     return {"lines": lines, "data": {"live": live} | data, "tooltip": tooltip}
 
 
-def arrays(*held: Any) -> Fields:
+def arrays(*held) -> Fields:
     """What the details of a node show of arrays, element by element: its value, or its value and its gradient."""
     shown = [(word, cells(x)) for word, x in zip(("value", "gradient"), held, strict=False)]
     return {"arrays": [each for each in shown if each[1] is not None]}
@@ -140,7 +140,7 @@ def show_value(node: Node, held: tuple[Any, ...]) -> None:
     node.tooltip = " | ".join([node.tooltip, *(explain_value(x) for x in held if x is not None)])
 
 
-def accumulated(name: str, grad: Any, parts: Sequence[Any]) -> Fields:
+def accumulated(name: str, grad, parts: Sequence[Any]) -> Fields:
     """The fields of what adds to the gradient of a leaf, with the summands that came."""
     words = summands(parts)
     live = [
@@ -176,7 +176,7 @@ class Place:
     arrives: Node | None = None  # the gradient, or the place before it where several parts meet
 
     def add_gradient(
-        self, graph: Graph, kind: str, inside: Fields, parts: Sequence[Any], grad: Any
+        self, graph: Graph, kind: str, inside: Fields, parts: Sequence[Any], grad
     ) -> None:
         """Draw its gradient, and before it where several parts meet: they are added up, or, in an engine
         that assigns, one of them is lost.
@@ -214,7 +214,7 @@ def saved(values: Values | None) -> str:
     return "\n".join(lines) or "saves nothing"
 
 
-def _bytes(value: Any) -> int:
+def _bytes(value) -> int:
     value = unwrap(value)
     if isinstance(value, (list, tuple)):
         return sum(map(_bytes, value))

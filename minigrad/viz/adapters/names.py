@@ -34,12 +34,12 @@ class Names:
         """Names for what has none yet."""
         self._by_id = _by_identity(found) | self._by_id
 
-    def __call__(self, thing: Any) -> str:
+    def __call__(self, thing) -> str:
         """The name of one object."""
         unnamed = (thing, f"%{len(self._unnamed) + 1}")
         return self.known(thing) or self._unnamed.setdefault(id(thing), unnamed)[1]
 
-    def known(self, thing: Any) -> str:
+    def known(self, thing) -> str:
         """The name of one object, or an empty text: given, its own, the caller's, in this order."""
         mine = self._by_id.get(id(thing), "")
         if id(thing) in self._given:
@@ -66,7 +66,7 @@ def _by_identity(variables: Variables) -> dict[int, str]:
 # ---- What an operation was called with, as it stands on the user's line ----
 
 
-def operands(node: Any, names: Names) -> dict[str, str]:
+def operands(node, names: Names) -> dict[str, str]:
     """Input → what stands for it where the operation of a node was written; empty where that is
     not to be seen: ``{"x": "h", "y": "1"}`` for ``h + 1``.
     """

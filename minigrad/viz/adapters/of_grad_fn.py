@@ -55,7 +55,7 @@ def of_grad_fn(roots: list[Any], names: Names, values: bool | str = True) -> Gra
     return Drawing(roots, names, values).graph
 
 
-def of_explanation(explained: Any, names: Names) -> Graph:
+def of_explanation(explained, names: Names) -> Graph:
     """The graph behind an explanation of `why`, everything off its paths in grey."""
     graph = of_grad_fn(explained.roots, names)
     leaves = (n.data for n in graph if n.data.get("leaf") is explained.leaf)
@@ -84,7 +84,7 @@ class Step:
     op: Node  # the operation
     node: Node  # its backward
 
-    def __init__(self, fn: Any) -> None:
+    def __init__(self, fn) -> None:
         self.fn = fn
         self.accumulates = accumulates(fn)
         self.primitive: Any = getattr(fn, "primitive", None)
@@ -152,7 +152,7 @@ class Drawing:
                 maker.tensors.setdefault(number, thing)
                 maker.readers.setdefault(number, [])
 
-    def _maker(self, thing: Any) -> tuple[Step | None, int]:
+    def _maker(self, thing) -> tuple[Step | None, int]:
         """The step of this graph that made a tensor, and which of its outputs that is."""
         fn = getattr(thing, "grad_fn", None)
         node = hasattr(fn, "next_functions")  # anything else may not even be hashable
@@ -235,12 +235,12 @@ class Drawing:
             step.results[number] = self._tensor(kind, name, tensor)
         return step.results[number]
 
-    def place(self, tensor: Any) -> Place | None:
+    def place(self, tensor) -> Place | None:
         """Where a tensor is drawn, wherever it comes from."""
         maker, number = self._maker(tensor)
         return self.leaves.get(id(tensor)) if maker is None else maker.results.get(number)
 
-    def leaf(self, tensor: Any, kind: str = "leaf", name: str = "") -> Place:
+    def leaf(self, tensor, kind: str = "leaf", name: str = "") -> Place:
         """A tensor that nothing in the graph made."""
         if id(tensor) not in self.leaves:
             kind = kind if getattr(tensor, "requires_grad", True) else "data"
@@ -264,7 +264,7 @@ class Drawing:
         name = name or f"{slot} of {forward_name(step.fn)}"
         return self._tensor("data", name, None) if value is None else self.leaf(value, "data", name)
 
-    def _tensor(self, kind: str, name: str, tensor: Any) -> Place:
+    def _tensor(self, kind: str, name: str, tensor) -> Place:
         """A tensor with its value; without one if it is gone: it was computed, so no dash."""
         inside = told((), _GONE) if tensor is None else value(tensor)
         return Place(self.graph.node(kind, name, region="r0", **inside), unwrap(tensor))
@@ -371,14 +371,14 @@ def walk_order(starts: Iterable[Any]) -> list[Any]:
     """
 
     @functools.cache  # PyTorch's nodes make it anew each time
-    def fed(node: Any) -> list[Any]:
+    def fed(node) -> list[Any]:
         return [target for target, _ in reversed(node.next_functions) if target is not None]
 
     every = sorted(in_order(dict.fromkeys(starts), fed), key=_age)
     return in_order(every, fed)[::-1]
 
 
-def _age(node: Any) -> float:
+def _age(node) -> float:
     """Newer nodes run first; an AccumulateGrad has no age of its own."""
     if accumulates(node):
         return float("inf")
@@ -387,18 +387,18 @@ def _age(node: Any) -> float:
     return float(seq)
 
 
-def accumulates(node: Any) -> bool:
+def accumulates(node) -> bool:
     """Is it the end of a path: the AccumulateGrad of a leaf?"""
     return hasattr(node, "variable") and not node.next_functions
 
 
-def forward_name(node: Any) -> str:
+def forward_name(node) -> str:
     """The operation that a node belongs to: ``add`` for ``AddBackward0``."""
     stem = re.sub(r"Backward\d*$", "", title(node)) or title(node)
     return re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=\dD)(?=[A-Z])", "_", stem).lower()
 
 
-def saved_values(node: Any) -> Mapping[str, Any] | None:
+def saved_values(node) -> Mapping[str, Any] | None:
     """What a node keeps for its formula, by name; None when it was freed."""
     torchs = torch_facts.is_node(node)
     try:
@@ -408,7 +408,7 @@ def saved_values(node: Any) -> Mapping[str, Any] | None:
     return saved if isinstance(saved, Mapping) or saved is None else {}
 
 
-def inputs_and_formulas(node: Any, count: int) -> tuple[list[str], Sequence[ast.expr | None]]:
+def inputs_and_formulas(node, count: int) -> tuple[list[str], Sequence[ast.expr | None]]:
     """The names of the ``count`` inputs that have a slot in ``next_functions``, those of a list numbered;
     and what the gradient of each is: as declared, or as the code of its rule says.
     """
@@ -432,7 +432,7 @@ def inputs_and_formulas(node: Any, count: int) -> tuple[list[str], Sequence[ast.
     return slots, results if len(results) == count else [None] * count
 
 
-def first_line(node: Any) -> tuple[str, ...]:
+def first_line(node) -> tuple[str, ...]:
     """The formula of the operation, when the class states it in its docstring: ``z = x * y``."""
     words = (type(node).__dict__.get("__doc__") or "").strip().split("\n")[0]
     return (words.replace(" * ", "·"),) if re.fullmatch(r"\w+ = .{1,30}", words) else ()

@@ -16,7 +16,7 @@ from .wiring import Look, Placed, Sheet, drawn, dropped_op, flat, gradient_look,
 Sides = tuple[Any, Any]  # forward, backward
 
 
-def is_net(x: Any) -> bool:
+def is_net(x) -> bool:
     """Whether x is an operator, a net, or a pair (forward, backward) of them."""
     if isinstance(x, tuple):
         return len(x) == 2 and all(map(is_net, x))
@@ -24,7 +24,7 @@ def is_net(x: Any) -> bool:
     return hasattr(x, "type") and all(isinstance(each, dict) for each in slots)
 
 
-def sides(x: Any) -> Sides:
+def sides(x) -> Sides:
     """(forward, backward) of what is to be drawn; None for a side that is not there."""
     if isinstance(x, tuple):
         return x
@@ -34,7 +34,7 @@ def sides(x: Any) -> Sides:
     return (None, x) if outs and all(map(is_gradient, outs)) else (x, None)
 
 
-def leaves(op: Any) -> list[Any]:
+def leaves(op) -> list[Any]:
     """The operators of a net that hold no others."""
     every = [op]
     for each in every:  # grows while it is walked
@@ -42,7 +42,7 @@ def leaves(op: Any) -> list[Any]:
     return [each for each in every if not hasattr(each, "ops")]
 
 
-def of_net(x: Any, values: Values | None = None) -> Graph:
+def of_net(x, values: Values | None = None) -> Graph:
     """The picture of an operator, a net, or of a net and its backward net."""
     first = NetSheet(Graph(), sides(x), values or {}, None)
     return drawn(first, first.dropped)
@@ -131,6 +131,6 @@ class NetSheet(Sheet):
         return [(s + GRAD, e + GRAD) if self.backward else (e, s) for s, e in pairs]
 
 
-def called(op: Any) -> str:
+def called(op) -> str:
     """The name of an operator or a net."""
     return str(getattr(op, "name", None) or op.type)

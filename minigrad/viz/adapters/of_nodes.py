@@ -109,22 +109,22 @@ class Back:
         self.slots = [Slot(f, {}, values, gx, "", name, gradient=gradient) for f, gx, name in parts]
 
 
-def variable_like(thing: Any) -> bool:
+def variable_like(thing) -> bool:
     """Does it hold data and a gradient?"""
     return hasattr(thing, "data") and hasattr(thing, "grad")
 
 
-def function_like(thing: Any) -> bool:
+def function_like(thing) -> bool:
     """Is it a function object of linked nodes?"""
     return callable(getattr(thing, "backward", None)) and callable(getattr(thing, "forward", None))
 
 
-def is_made(variable: Any) -> bool:
+def is_made(variable) -> bool:
     """Did a function make it?"""
     return getattr(variable, "creator", None) is not None
 
 
-def outputs_of(thing: Any) -> list[Any]:
+def outputs_of(thing) -> list[Any]:
     """A variable itself, or what a function made."""
     return [thing] if variable_like(thing) else list(linked_call(thing).outputs)
 
@@ -133,7 +133,7 @@ def calls_behind(roots: list[Any]) -> list[Call]:
     """Every function behind the roots, producers first; a cycle is entered once."""
     calls: dict[Any, Call] = {}
 
-    def before(function: Any) -> list[Any]:
+    def before(function) -> list[Any]:
         calls[function] = linked_call(function)
         return [v.creator for v in calls[function].inputs if is_made(v)]
 
@@ -141,7 +141,7 @@ def calls_behind(roots: list[Any]) -> list[Call]:
     return [calls[function] for function in in_order(ends, before)]
 
 
-def linked_call(function: Any) -> Call:
+def linked_call(function) -> Call:
     """The call that a function object remembers: the last one."""
     inputs, held = _linked(function, "input"), _linked(function, "output")
     alive = (each() if isinstance(each, weakref.ref) else each for each in held)
@@ -150,7 +150,7 @@ def linked_call(function: Any) -> Call:
     return Call(function, inputs, outputs, values, weak=weakref.ref in map(type, held))
 
 
-def _linked(function: Any, word: str) -> Arrays:
+def _linked(function, word: str) -> Arrays:
     """The variables under an attribute, ``inputs`` or ``input``."""
     several, one = getattr(function, f"{word}s", None), getattr(function, word, None)
     if isinstance(several, (tuple, list)):
@@ -158,7 +158,7 @@ def _linked(function: Any, word: str) -> Arrays:
     return tuple(each for each in (several, one) if each is not None)[:1]
 
 
-def named(function: Any, inputs: Arrays, outputs: Arrays) -> dict[str, Any]:
+def named(function, inputs: Arrays, outputs: Arrays) -> dict[str, Any]:
     """What goes in and comes out of a call under the names that formulas use."""
     values = dict(zip(input_names(function), inputs, strict=False))
     return values | ({"y": outputs[0]} if len(outputs) == 1 else {})
@@ -202,7 +202,7 @@ class Drawing:
         self.graph.title = ", ".join(outputs[:3])
         return self.graph
 
-    def value(self, variable: Any, made: bool = False) -> Place:
+    def value(self, variable, made: bool = False) -> Place:
         """The place of a variable; what nobody made is a leaf, unless no gradient is wanted for it."""
         key = id(variable)
         if key not in self.places:
@@ -229,7 +229,7 @@ class Drawing:
 
     # -- backward
 
-    def gradient(self, variable: Any, gy: Any = None) -> None:
+    def gradient(self, variable, gy=None) -> None:
         """The gradient of a variable, after the place where its parts meet; the seed has no parts."""
         place, grad = self.value(variable), getattr(variable, "grad", None)
         if place.gradient:

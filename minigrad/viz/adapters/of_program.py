@@ -29,16 +29,14 @@ from .wiring import (
 )
 
 
-def is_program(x: Any) -> bool:
+def is_program(x) -> bool:
     """Whether x has blocks of operators."""
     blocks: Any = getattr(x, "blocks", None)
     listed = isinstance(blocks, list | tuple) and len(blocks) > 0
     return listed and all(hasattr(block, "ops") for block in blocks)
 
 
-def of_program(
-    program: Any, values: Values | None = None, detail: str = "auto", record: Any = None
-) -> Graph:
+def of_program(program, values: Values | None = None, detail: str = "auto", record=None) -> Graph:
     """The picture of a program: one region per block and side.
 
     ``values`` maps names to arrays (the scope after a run).  ``record`` is what that run did, step
@@ -57,7 +55,7 @@ class BlockSheet(Sheet):
     kinds = ("Program", "blocks")
 
     def __init__(
-        self, graph: Graph, facts: "Facts", block: Any, owner: Placed | None = None, attr: str = ""
+        self, graph: Graph, facts: "Facts", block, owner: Placed | None = None, attr: str = ""
     ) -> None:
         super().__init__(graph, owner, attr)
         self.facts, self.block, self.values = facts, block, facts.values
@@ -166,7 +164,7 @@ class BlockSheet(Sheet):
         words = [name] if var is None else [name, full, f"block {home.idx}"]
         return kind, held, word, " | ".join(words)
 
-    def value(self, name: str, home: Any, var: Any, written: bool) -> tuple[str, str]:
+    def value(self, name: str, home, var, written: bool) -> tuple[str, str]:
         """(kind, word) of a name of the forward side."""
         stopped = getattr(var, "stop_gradient", False)
         if is_scopes(name):
@@ -200,7 +198,7 @@ class Facts:
     did, step by step.
     """
 
-    def __init__(self, program: Any, values: Values, record: Any) -> None:
+    def __init__(self, program, values: Values, record) -> None:
         self.program, self.values, self.record = program, values, record
         steps = record.steps if record is not None else ()
         #: what a block found last, and what an operator wrote last, by block and number
@@ -230,12 +228,12 @@ class Facts:
         }
 
 
-def role_of(op: Any) -> str:
+def role_of(op) -> str:
     """ "forward", "backward", "loss" or "optimize"."""
     return str(getattr(op, "role", "forward"))
 
 
-def held_blocks(op: Any, program: Any) -> list[tuple[str, Any]]:
+def held_blocks(op, program) -> list[tuple[str, Any]]:
     """(attr, block) for the blocks an operator holds: the indices in attrs called ``…block``."""
     return [(attr, program.blocks[k]) for attr, k in op.attrs.items() if attr.endswith("block")]
 
@@ -243,7 +241,7 @@ def held_blocks(op: Any, program: Any) -> list[tuple[str, Any]]:
 # ---- one variable ------------------------------------------------------------------------------
 
 
-def find_var(program: Any, block: Any, name: str) -> tuple[Any, Any]:
+def find_var(program, block, name: str) -> tuple[Any, Any]:
     """(block, variable) of a name, looked up through the parents; (block, None) if undeclared."""
     home = block
     while name not in home.vars:
@@ -253,7 +251,7 @@ def find_var(program: Any, block: Any, name: str) -> tuple[Any, Any]:
     return home, home.vars[name]
 
 
-def shape_texts(var: Any) -> tuple[str, str]:
+def shape_texts(var) -> tuple[str, str]:
     """``[2,2]``, with a dtype that is no float's; and for the tooltip with any dtype."""
     shape, dtype = getattr(var, "shape", None), dtype_text(var)
     if shape is None:
@@ -263,7 +261,7 @@ def shape_texts(var: Any) -> tuple[str, str]:
     return short.rstrip(), f"{text} {dtype}".rstrip()
 
 
-def dtype_text(var: Any) -> str:
+def dtype_text(var) -> str:
     """``int64``, whether the dtype is text, a NumPy dtype or its class."""
     dtype = getattr(var, "dtype", None)
     return getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype or "")

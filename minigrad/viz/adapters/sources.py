@@ -16,7 +16,7 @@ from .torch_facts import kind_of
 from .watching import watch
 
 
-def graph_behind(x: Any, detail: str, values: bool | str, names: Names) -> Graph:
+def graph_behind(x, detail: str, values: bool | str, names: Names) -> Graph:
     """The neutral graph of anything; the first adapter that fits draws it.
 
     Raises `TypeError` for something without a graph.
@@ -55,19 +55,19 @@ def graph_behind(x: Any, detail: str, values: bool | str, names: Names) -> Graph
     )
 
 
-def parted(x: Any) -> tuple[Any, Any]:
+def parted(x) -> tuple[Any, Any]:
     """What to draw, and the values by name, or the scope, that are given with it."""
     both = isinstance(x, tuple) and len(x) == 2 and held_by(x[1]) is not None
     return x if both else (x, None)
 
 
-def held_by(scope: Any) -> Mapping[str, Any] | None:
+def held_by(scope) -> Mapping[str, Any] | None:
     """Name → value of one scope alone, a mapping or an object with ``values``; None for something else."""
     held = scope if isinstance(scope, Mapping) else getattr(scope, "values", None)
     return held if isinstance(held, Mapping) else None
 
 
-def values_in(scope: Any) -> dict[str, Any]:
+def values_in(scope) -> dict[str, Any]:
     """Name → value as a scope finds it: its own, then its parents'."""
     values: dict[str, Any] = {}
     while scope is not None:
@@ -76,7 +76,7 @@ def values_in(scope: Any) -> dict[str, Any]:
     return values
 
 
-def record_of(x: Any) -> Any:
+def record_of(x) -> Any:
     """What a run of a program did, where the scope that was given with the program knows it."""
     thing, scope = parted(x)
     record = getattr(scope, "record", None)

@@ -18,7 +18,7 @@ from .names import Variables
 _SAVED = "_saved_"
 
 
-def kind_of(x: Any) -> str:
+def kind_of(x) -> str:
     """``"tensor"``, ``"module"``, ``"optimizer"``, ``"node"`` of PyTorch; empty for anything else."""
     if is_node(x):
         return "node"
@@ -26,7 +26,7 @@ def kind_of(x: Any) -> str:
     return next(filter(None, kinds), "")
 
 
-def is_node(x: Any) -> bool:
+def is_node(x) -> bool:
     """Whether an object is a node of PyTorch's backward graph."""
     return hasattr(type(x), "next_functions") and hasattr(type(x), "_sequence_nr")
 
@@ -66,12 +66,12 @@ def tensor_names(variables: Variables) -> dict[str, Any]:
     return named
 
 
-def saved_names(node: Any) -> list[str]:
+def saved_names(node) -> list[str]:
     """The names of the saved values of a node that are tensors, or may be."""
     return [a.removeprefix("_raw_saved_") for a in dir(node) if a.startswith("_raw_saved_")]
 
 
-def is_hooked(node: Any) -> bool:
+def is_hooked(node) -> bool:
     """Whether reading the saved values of a node runs functions of the user's."""
     for name in saved_names(node):
         try:
@@ -84,7 +84,7 @@ def is_hooked(node: Any) -> bool:
     return False
 
 
-def saved_values(node: Any) -> dict[str, Any]:
+def saved_values(node) -> dict[str, Any]:
     """The saved tensors of a node by name.  Errors: `RuntimeError`, freed or changed in place since."""
     if is_hooked(node):
         return {}
@@ -95,19 +95,19 @@ def saved_values(node: Any) -> dict[str, Any]:
     return {known.get(n, n): v for n, v in values.items() if v is not None}
 
 
-def attributes(node: Any) -> dict[str, Any]:
+def attributes(node) -> dict[str, Any]:
     """The other values that a node keeps: numbers, sizes, flags."""
     names = {a.removeprefix(_SAVED) for a in dir(node) if a.startswith(_SAVED)}
     plain = sorted(names.difference(saved_names(node)))
     return {name: _signed(getattr(node, _SAVED + name)) for name in plain}
 
 
-def is_absent(node: Any, name: str) -> bool:
+def is_absent(node, name: str) -> bool:
     """Whether an input was not given: a convolution without bias has a slot for it all the same."""
     return getattr(node, f"{_SAVED}{name}_sym_sizes_opt", True) in (None, (0,), ())
 
 
-def _signed(value: Any) -> Any:
+def _signed(value) -> Any:
     """A negative number that PyTorch hands out without its sign, as the index of ``x[-1]``."""
     return value - 2**64 if type(value) is int and value >= 2**63 else value
 
@@ -119,13 +119,13 @@ def _table() -> dict[str, list[str]]:
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
-def stem(node: Any) -> str:
+def stem(node) -> str:
     """``Mul`` for ``MulBackward0``."""
     transposed = "Transposed" if getattr(node, f"{_SAVED}transposed", False) else ""
     return re.sub(r"Backward\d*$", "", title(node)) + transposed
 
 
-def inputs_of(node: Any, count: int) -> list[str]:
+def inputs_of(node, count: int) -> list[str]:
     """The names of the ``count`` inputs that have a slot in ``next_functions``."""
     return filled(_table().get(stem(node), [""])[0].split(), count)
 
@@ -136,31 +136,31 @@ def filled(names: Iterable[str], count: int) -> list[str]:
     return known + [f"input {k}" for k in range(len(known), count)]
 
 
-def formulas_of(node: Any, count: int) -> list[ast.expr | None]:
+def formulas_of(node, count: int) -> list[ast.expr | None]:
     """The formula of each of ``count`` gradients; None where none is known."""
     inputs, *texts = _table().get(stem(node), [""])
     texts = texts if inputs else texts * count  # a list of inputs: the same for each
     return [*map(parsed, texts), *[None] * count][:count]
 
 
-def numbers_of(node: Any) -> dict[str, Any]:
+def numbers_of(node) -> dict[str, Any]:
     """The numbers that a node keeps, as they stand in its formulas."""
     return {name: v for name, v in attributes(node).items() if type(v) in (int, float)}
 
 
-def has_formula(node: Any) -> bool:
+def has_formula(node) -> bool:
     """Whether the table knows a node, or nothing need be known of it."""
     return stem(node) in _table() or title(node) == "AccumulateGrad"
 
 
-def kept_grad(tensor: Any) -> Any:
+def kept_grad(tensor) -> Any:
     """``.grad`` of a tensor, without PyTorch's warning for those that keep none."""
     if kind_of(tensor) == "tensor" and not (tensor.is_leaf or tensor.retains_grad):
         return None
     return getattr(tensor, "grad", None)
 
 
-def title(node: Any) -> str:
+def title(node) -> str:
     """The name of a node of any backward graph, PyTorch's without its namespace: ``MulBackward0``."""
     name = getattr(node, "name", None)
     name = name() if callable(name) else name
@@ -168,7 +168,7 @@ def title(node: Any) -> str:
     return name.rpartition("::")[2].rpartition(".")[2]
 
 
-def storage(tensor: Any) -> int:
+def storage(tensor) -> int:
     """Where the memory of a tensor begins; 0 if it has none."""
     try:
         return int(tensor.untyped_storage().data_ptr()) if tensor.numel() else 0

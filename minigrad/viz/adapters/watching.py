@@ -81,7 +81,7 @@ class watch:
 
     def _observed(self, method: Callable[..., Any], kind: str) -> Callable[..., Any]:
         @functools.wraps(method)
-        def observed(function: Any, *inputs: Any, **keywords: Any) -> Any:
+        def observed(function, *inputs, **keywords) -> Any:
             for cls in type(function).__mro__[:-1]:  # a subclass made while watching
                 if issubclass(cls, self.classes):
                     self._wrap(cls)
@@ -104,6 +104,6 @@ class watch:
         return observed
 
 
-def _copied(value: Any) -> Any:
+def _copied(value) -> Any:
     inner = unwrap(value)
     return inner.copy() if isinstance(inner, np.ndarray) else inner

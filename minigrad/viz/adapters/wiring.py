@@ -124,7 +124,7 @@ class Sheet:
 
     # -- operators
 
-    def add(self, op: Any, number: int, region: str, part: str) -> Placed:
+    def add(self, op, number: int, region: str, part: str) -> Placed:
         """Draw one operator with what it reads and writes: ``part`` is "forward", "backward" or
         "optimize", whose updates stand among the gradients.
         """
@@ -200,7 +200,7 @@ def add_word(node: Node, word: str) -> None:
     node.lines = (words,) if words else ()
 
 
-def loops(op: Any) -> bool:
+def loops(op) -> bool:
     """Whether an operator runs what it holds several times."""
     return any(word in op.type for word in LOOPS)
 
@@ -329,7 +329,7 @@ GRADIENT_KINDS = ("gradient", "leaf_gradient", "seed", "zero")
 # ---- formulas of grad ops --------------------------------------------------------------------
 
 
-def slots_of(op: Any) -> list[Slot]:
+def slots_of(op) -> list[Slot]:
     """What an operator that knows its primitive computes; of a grad op what somebody wants."""
     primitive = getattr(op, "primitive", None)
     if primitive is None:
@@ -395,7 +395,7 @@ def ported(slots: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str]]:
 # ---- what an operator is --------------------------------------------------------------------
 
 
-def op_kind(op: Any, backward: bool) -> str:
+def op_kind(op, backward: bool) -> str:
     """Which kind of node an operator is drawn as."""
     outs = flat(op.outputs)
     if op.type in ZERO_TYPES and any(map(is_gradient, outs)):
@@ -409,13 +409,13 @@ def op_kind(op: Any, backward: bool) -> str:
     return "seed" if starts and not any(map(is_gradient, ins)) else "grad_op"
 
 
-def makes_gradients(op: Any) -> bool:
+def makes_gradients(op) -> bool:
     """Whether an operator writes gradients and nothing else, whatever role it says it has."""
     outs = flat(op.outputs)
     return bool(outs) and all(map(is_gradient, outs))
 
 
-def read_names(op: Any) -> set[str]:
+def read_names(op) -> set[str]:
     """The forward names whose values a grad op needs: ``op.reads``, else all of them."""
     said = getattr(op, "reads", None)
     if said is not None and not callable(said):
@@ -423,7 +423,7 @@ def read_names(op: Any) -> set[str]:
     return {name for name in flat(op.inputs) if not is_gradient(name)}
 
 
-def attr_words(op: Any) -> tuple[str, tuple[str, ...]]:
+def attr_words(op) -> tuple[str, tuple[str, ...]]:
     """(what stands behind the type, further lines): ``fill_constant 1.0``, ``axis=0``."""
     shown = {}
     for name, attr in getattr(op, "attrs", {}).items():
@@ -437,7 +437,7 @@ def attr_words(op: Any) -> tuple[str, tuple[str, ...]]:
     return ("" if value is None else f" {value}"), blocks or lines
 
 
-def op_words(op: Any) -> str:
+def op_words(op) -> str:
     """One operator in words, as the printer of programs says it: ``h = mul(x, w)``."""
     outs = ", ".join(flat(op.outputs))
     call = f"{op.type}({', '.join(flat(op.inputs))})"

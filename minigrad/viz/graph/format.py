@@ -83,7 +83,7 @@ def _columns(text: str) -> int:
     return len(text) + wide
 
 
-def unwrap(value: Any) -> Any:
+def unwrap(value) -> Any:
     """The array inside a Variable or a Tensor, of PyTorch's, too, or the value itself."""
     if hasattr(value, "is_floating_point") and hasattr(value, "resolve_conj"):
         value = value.detach().cpu()
@@ -101,7 +101,7 @@ def unwrap(value: Any) -> Any:
     return value
 
 
-def format_number(number: Any) -> str:
+def format_number(number) -> str:
     """One number in at most five significant digits.
 
     >>> format_number(3.297442541400256), format_number(20.0), format_number(True)
@@ -115,7 +115,7 @@ def format_number(number: Any) -> str:
     return f"{float(number):.5g}"
 
 
-def format_value(value: Any) -> str:
+def format_value(value) -> str:
     """A value as a label shows it: a number, up to four elements, else the shape and dtype.
 
     >>> format_value(None), format_value(np.array([1.0, 2.5])), format_value(np.zeros((2, 3)))
@@ -131,12 +131,12 @@ def format_value(value: Any) -> str:
     return _elements(array) if few else f"{format_shape(array.shape)} {array.dtype}"
 
 
-def format_shape(shape: Any) -> str:
+def format_shape(shape) -> str:
     """A shape in brackets: ``[2,3]``, ``[]`` for one number."""
     return f"[{','.join(str(n) for n in shape)}]"
 
 
-def explain_value(value: Any) -> str:
+def explain_value(value) -> str:
     """A value as a tooltip tells it: shape, dtype, and its numbers or their statistics.
 
     >>> explain_value(np.arange(6.0))
@@ -161,7 +161,7 @@ def explain_value(value: Any) -> str:
     return f"{told}: {_elements(array)}" if array.size <= SOME else told
 
 
-def strip(value: Any) -> str:
+def strip(value) -> str:
     """An array that is not shown element by element, as a strip of cells, low to high, and its norm.
 
     >>> strip(np.arange(6.0))
@@ -184,7 +184,7 @@ def norm(numbers: Array) -> float:
     return float(np.sqrt(np.square(np.abs(numbers).astype(float)).sum()))
 
 
-def same_value(one: Any, other: Any) -> bool:
+def same_value(one, other) -> bool:
     """Are two values equal up to rounding?  Never raises."""
     one, other = numeric(one), numeric(other)
     if one is None or other is None or one.shape != other.shape:
@@ -193,7 +193,7 @@ def same_value(one: Any, other: Any) -> bool:
         return bool(np.allclose(one, other, rtol=1e-9, atol=1e-12, equal_nan=True))
 
 
-def numeric(value: Any) -> Array | None:
+def numeric(value) -> Array | None:
     """The array of numbers that a value is or holds, if it does."""
     value = unwrap(value)
     if not isinstance(value, (np.ndarray, np.generic, int, float, complex, list, tuple)):
@@ -225,7 +225,7 @@ def _statistics(array: Array) -> str:
 # ---- Arrays for the details of a node, where every element can be pointed at ----
 
 
-def cells(value: Any) -> Array | None:
+def cells(value) -> Array | None:
     """The elements of an array that no label shows one by one, as a copy: a picture keeps nothing
     of the user's.  None for anything else.
 

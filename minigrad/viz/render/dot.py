@@ -11,7 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import pairwise, zip_longest
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..graph.format import LONGEST_LINE, LONGEST_NAME, WIDEST, shorten, visible, wrapped
 from ..graph.graph import Edge, Graph, Node, Region, grouped, is_op
@@ -120,7 +120,7 @@ def estimated_width(graph: Graph) -> float:
     return sum(max(room.values(), default=0) for room in rooms.values())
 
 
-def _ladder(drawing: Any, at: dict[str, int]) -> None:
+def _ladder(drawing, at: dict[str, int]) -> None:
     """Ranks one below the other; an empty one leaves room for a title."""
     filled = grouped(at, at.__getitem__)
     for rank in filled.values():
@@ -134,7 +134,7 @@ def _ladder(drawing: Any, at: dict[str, int]) -> None:
 # Nodes ---------------------------------------------------------------
 
 
-def _node(drawing: Any, node: Node, words: str) -> None:
+def _node(drawing, node: Node, words: str) -> None:
     """One node: its look is that of its row in the table, whatever stands inside."""
     style = node_style(node)
     look = ["filled", "dashed" * style.dashed, "rounded" * style.rounded]
@@ -172,7 +172,7 @@ def side_class(part: Node | Region) -> str:
 # Lines ----------------------------------------------------------------
 
 
-def _edge(drawing: Any, graph: Graph, edge: Edge, at: dict[str, int]) -> None:
+def _edge(drawing, graph: Graph, edge: Edge, at: dict[str, int]) -> None:
     """One line; one that runs against the ranks has no say in them."""
     tail, head = graph.nodes[edge.tail], graph.nodes[edge.head]
     style = edge_style(edge, tail.side)
@@ -206,7 +206,7 @@ def _end(node: Node, port: str | None, way: str) -> str:
     return f"{node.id}:p{ports[0][1]}" if ports else node.id
 
 
-def _twin_lines(drawing: Any, graph: Graph) -> None:
+def _twin_lines(drawing, graph: Graph) -> None:
     """The dashed lines between an op and its grad ops; between a value and its gradient an unseen
     one that keeps the order.
     """
@@ -226,7 +226,7 @@ def _twin_lines(drawing: Any, graph: Graph) -> None:
 # Frames ----------------------------------------------------------------
 
 
-def _columns(drawing: Any, graph: Graph, places: Places) -> None:
+def _columns(drawing, graph: Graph, places: Places) -> None:
     """Frames of forward on the left, or above in "LR", those of backward on the other side: each
     side starts with a point, several frames stand in an unseen one, and a line between the points
     keeps the order.
@@ -252,19 +252,17 @@ def _columns(drawing: Any, graph: Graph, places: Places) -> None:
         top.edge("forward", "backward", style="invis")
 
 
-def _start(drawing: Any, name: str) -> None:
+def _start(drawing, name: str) -> None:
     drawing.node(name, label="", style="invis", width="0", height="0", margin="0")
 
 
-def _nodes(drawing: Any, graph: Graph, places: Places, region: str | None) -> None:
+def _nodes(drawing, graph: Graph, places: Places, region: str | None) -> None:
     for node in graph:
         if node.region == region:
             _node(drawing, node, places.labels[node.id])
 
 
-def _frames(
-    drawing: Any, graph: Graph, places: Places, regions: list[Region], start: str = ""
-) -> None:
+def _frames(drawing, graph: Graph, places: Places, regions: list[Region], start: str = "") -> None:
     """Regions with all that stands in them; they nest only as deep as a program does."""
     for region in regions:
         style = region_style(region)

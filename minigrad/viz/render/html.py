@@ -71,13 +71,13 @@ def _still(png: bytes | None, style: str) -> str:
     return f"<style>{style}</style>{image if png else ''}"
 
 
-def as_json(data: Any) -> str:
+def as_json(data) -> str:
     """Data inside a script element and inside an HTML element."""
     text = json.dumps(data, ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def packed(data: Any) -> str:
+def packed(data) -> str:
     """Data in few letters, which `unpacked` in the browser reads."""
     return base64.b64encode(zlib.compress(json.dumps(data).encode(), 9)).decode()
 
