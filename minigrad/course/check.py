@@ -27,7 +27,7 @@ from .judge import Wrong, one_line, run_cases
 from .mine import is_cell, is_learners, keep
 from .progress import passed
 from .questions import ask_why
-from .solution import Namespace, find_solution, hints, is_engine, solve, tables
+from .solution import Namespace, find_solution, hints, is_engine, solve, written
 from .steps import CourseError
 
 PASSED, FAILED, UNTOUCHED = "✓", "✗", "○"
@@ -162,8 +162,10 @@ def find_checker(id: str) -> Checker:
     """
     if id not in _CHECKERS and _ID.fullmatch(id):
         helpers = vars(importlib.import_module(f"{__package__}.checks.checkers"))
-        for each, takes, cases in tables(int(id[:-1])):
-            _CHECKERS[each] = Checker(partial(run_cases, helpers, takes, cases))
+        for each, said in written(int(id[:-1])).items():
+            if "cases" in said:  # its checker is a table
+                takes = said["takes"].split()
+                _CHECKERS[each] = Checker(partial(run_cases, helpers, takes, said["cases"]))
     if known := _CHECKERS.get(id):
         return known._replace(hints=known.hints or hints(id))
     near = ", ".join(registered(id[:-1]))

@@ -107,6 +107,9 @@ def run_cases(
 
     >>> run_cases({}, ["square"], [("square(3)", "square(3)", 9)], lambda x: x * x)
     """
+    expected = f"{len(takes)}: {', '.join(takes)}"
+    count = len(objects)
+    require(count == len(takes), "the number of objects given to check", count, expected)
     names = {**helpers, **dict(zip(takes, objects, strict=True))}
     for words, expression, *wanted in cases:
         what, value = words.format_map(names), eval(expression, names)

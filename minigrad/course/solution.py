@@ -41,25 +41,19 @@ def find_solution(id: str) -> Cell | None:
 
 
 @cache
-def _written(number: int) -> dict[str, Any]:
+def written(number: int) -> dict[str, Any]:
+    """What stands about the exercises of a step in its file: hints, mistakes, rows of checks."""
     path = _WRITTEN / f"step{number:02d}.toml"
     return tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
 
 
 def _of(id: str) -> Any:
-    return _written(int(id[:-1])).get(id, {})
+    return written(int(id[:-1])).get(id, {})
 
 
 def hints(id: str) -> tuple[str, ...]:
     """A question, a pointer, the answer."""
     return tuple(_of(id).get("hints", ()))
-
-
-def tables(number: int) -> Iterator[tuple[str, list[str], list[list[Any]]]]:
-    """The checkers of a step that are tables: exercise, what it takes, its cases."""
-    for id, written in _written(number).items():
-        if "cases" in written:
-            yield id, written["takes"].split(), written["cases"]
 
 
 def rows(id: str, name: str = "rows") -> Any:

@@ -261,6 +261,13 @@ def test_a_table_names_what_it_goes_on_with_and_asks_for_conditions():
     assert caught.value.expected == [None, 2]
 
 
+@pytest.mark.parametrize("objects", [(), (abs, abs, abs)])
+def test_a_table_names_the_objects_that_it_takes_where_others_are_given(objects):
+    said = rf"^the number of objects given to check is {len(objects)}, expected 2: f, g$"
+    with pytest.raises(Mismatch, match=said):
+        run_cases({}, ["f", "g"], [("one", "f(1)", 1)], *objects)
+
+
 def test_a_number_of_a_table_may_differ_by_rounding():
     run_cases({}, ["f"], [("the sum", "f(0.1)", 0.3)], lambda x: x + 0.2)
 

@@ -91,6 +91,15 @@ def deep_leaf(Variable):
     return Leaf(np.array(1.0))
 
 
+@contextmanager
+def no_recursion_through_3000():
+    """In here a walk through so many nodes must not open a call per node."""
+    try:
+        yield
+    except RecursionError:
+        raise Wrong(RECURSION.format(what="through 3000 nodes", per="node")) from None
+
+
 def applied(functions, v):
     """What a chain of functions makes of a box."""
     for function in functions:
@@ -360,8 +369,7 @@ def leaves_and(Tensor):
 
 @checker("10e")
 def walk(walk, Tensor, Node):
-    values = leaves_and(Tensor)
-    a, b, *_ = values.values()
+    a, b, *_ = leaves_and(Tensor).values()
     with noted((Node, "__call__")) as called:
         (a + a).backward()
         (a + b).backward()
@@ -370,9 +378,8 @@ def walk(walk, Tensor, Node):
     what = "the list of nodes called for a + a, then for a + b"
     same(what, names, [add, leaf, add, leaf, leaf])
     for words, formula, wanted, expected in rows("10e"):
+        values = leaves_and(Tensor)
         leaves = [values[name] for name in wanted]
-        for x in leaves:
-            x.grad = None
         with noted((Node, "__call__")) as called:
             eval(formula, values).backward()
         observed = [None if x.grad is None else float(x.grad.data) for x in leaves]
@@ -381,13 +388,11 @@ def walk(walk, Tensor, Node):
         require(not recorded, "the grad_fn of a gradient", "a node", None)
         nodes = {node for node, _ in called}
         same(f"the number of calls for {words}", len(called), len(nodes))
-    y, a.grad = a, None
+    y = a
     for _ in range(3000):
         y = y + 1.0
-    try:
+    with no_recursion_through_3000():
         y.backward()
-    except RecursionError:
-        raise Wrong(RECURSION.format(what="through 3000 nodes", per="node")) from None
     a.grad = None
 
     class Second(Node):  # type: ignore[misc, valid-type]
@@ -418,10 +423,8 @@ def leaves(leaves, Tensor):
     bottom.deepest = stack_depth() + 500
     for _ in range(3000):
         y = y + b
-    try:
+    with no_recursion_through_3000():
         compare("leaves of a sum of 3002 terms", leaves(y), [a, b])
-    except RecursionError:
-        raise Wrong(RECURSION.format(what="through 3000 nodes", per="node")) from None
     y = a
     for _ in range(40):
         y = y + y  # 2**40 paths, 40 nodes
