@@ -11,8 +11,8 @@ import itertools
 import linecache
 import traceback
 import weakref
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +38,6 @@ from .passes.dce import drop_unneeded
 from .passes.double_buffer import double_buffer
 from .passes.in_place import make_in_place
 from .program_passes import check_program, check_sizes, climb, limited_depth
-from .schedule import Schedule
 from .source import Writer
 
 RUNGS = ("specialise", "decompose", "dead_code", "source")
@@ -203,21 +202,8 @@ class Step:
 
 
 _numbers = itertools.count(1)
-
-
-class Pass(NamedTuple):
-    """One change of a schedule; ``when`` is "always", or "inexact" for what gives other last bits."""
-
-    run: Callable[[Schedule], None]
-    when: str = "always"
-
-
-PASSES = (
-    Pass(drop_unneeded),
-    Pass(double_buffer),
-    Pass(make_in_place),
-    Pass(fold_bias, "inexact"),
-)
+PASSES = drop_unneeded, double_buffer, make_in_place
+INEXACT = (fold_bias,)  #: passes that give other last bits
 
 
 class Built:
@@ -225,9 +211,8 @@ class Built:
 
     def __init__(self, program: Program, step) -> None:
         schedule = Lowering(program, step.fetch, step.memory).schedule
-        for each in PASSES:
-            if each.when == "always" or not step.exact:
-                each.run(schedule)
+        for change in PASSES if step.exact else PASSES + INEXACT:
+            change(schedule)
         writer = Writer(schedule)
         self.filename = f"<minigrad compiled {next(_numbers)}>"
         space: ByName = {"np": np}

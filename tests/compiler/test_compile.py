@@ -780,17 +780,14 @@ def test_a_value_and_its_copy_that_a_branch_saves_both_reach_its_backward(pred):
 
 def test_design_has_the_passes_in_order_and_says_which_need_exact_to_be_false():
     table = DESIGN.read_text(encoding="utf-8").partition("## The compiler's passes")[2]
-    conditions = {}
-    for each in pipeline.PASSES:
-        assert each.when in ("always", "inexact")
-        file = each.run.__module__.replace("minigrad.", "").replace(".", "/") + ".py"
-        conditions.setdefault(file, set()).add(each.when)
+    passes = [*pipeline.PASSES, *pipeline.INEXACT]
+    files = [p.__module__.replace("minigrad.", "").replace(".", "/") + ".py" for p in passes]
     rows = {
         f: row for row in table.splitlines() for f in re.findall(r"`(compiler/passes/\w+.py)`", row)
     }
-    assert [f for f in rows if f in conditions] == list(conditions)
-    only = {f for f in conditions if "hence only with `exact=False`" in rows[f]}
-    assert only == {f for f, when in conditions.items() if when == {"inexact"}}
+    assert [f for f in rows if f in files] == files
+    only = {f for f in files if "hence only with `exact=False`" in rows[f]}
+    assert only == set(files[len(pipeline.PASSES) :])
 
 
 def test_a_value_of_which_only_the_shape_is_read_is_there():
