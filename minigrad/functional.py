@@ -46,11 +46,13 @@ def _vectors(v: Any, given: Any, like: Tensors, what: str) -> Tensors:
         )
     vectors = []
     for a, t in zip(values, like, strict=True):
-        vector = a if isinstance(a, Tensor) else wrap(np.asarray(a, t.dtype))
-        if vector.shape != t.shape or a is None:
-            shape, given = list(t.shape), a if a is None else vector
+        vector = a
+        if a is not None and not isinstance(a, Tensor):
+            vector = wrap(np.asarray(a, t.dtype))
+        if vector is None or vector.shape != t.shape:
+            shape = list(t.shape)
             raise refusal(
-                f"the {what} vector is {describe(given)}, it must have the shape {shape}",
+                f"the {what} vector is {describe(vector)}, it must have the shape {shape}",
                 f"v=mg.ones({shape}), or another of this shape",
             )
         vectors.append(vector)

@@ -4,7 +4,6 @@ Names of the program are looked up as the executor would.  Each kernel is record
 values of a step that a grad block reads are what a loop saves.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, field
@@ -80,7 +79,8 @@ class Lowering:
         memory: Memory | None = None,
         recorder: Recorder | None = None,
     ) -> None:
-        self.program, self.recorder = program, recorder or Recorder()
+        self.program = program
+        self.recorder = recorder or Recorder()
         memory = memory or Memory({}, {}, [])
         self.schedule = Schedule(memory)
         if inside := [n for n in fetch if n not in program.global_block().vars]:
@@ -102,10 +102,9 @@ class Lowering:
         self.working: dict[str, Array] = {}  # state that loops and branches write → a copy for them
         for name in sorted(state_written_inside(program)):
             working = root.values[name] = self.recorder.copy(self.schedule.state[name])
-            working.name, self.working[name] = name, working
+            working.name = name
+            self.working[name] = working
             self.stored[name] = working, None
-        writes = Counter(n for b in program.blocks for op in b.ops for n in op.output_names)
-        self.slabs = [names for names in memory.slabs if all(writes[n] == 1 for n in names)]
         self.block(root)
         self.schedule.fetched = [self.as_it_is(root.find(n)) for n in fetch]
         self.store_all()
@@ -130,19 +129,25 @@ class Lowering:
         An optimizer makes the same few elementwise calls for every parameter:
         ``np.multiply(rate, gradients); np.subtract(parameters, gradients)`` makes them for all.
         """
-        first, state = updates[0], self.schedule.state
+        first = updates[0]
+        state = self.schedule.state
         p = first.primitive
-        written = [[n for op in updates for n in op.outputs[slot]] for slot in first.outputs]
-        if not all(listed in self.slabs for listed in written):
-            return False
-        slabs = {}
-        for slot, listed in zip(first.outputs, written, strict=True):
+        written: list[list[str]] = []
+        slabs: dict[str, Array] = {}
+        for slot in first.outputs:
+            listed = [n for op in updates for n in op.outputs[slot]]
+            if listed not in self.schedule.memory.slabs:
+                return False
+            written.append(listed)
+            key = slab_name(listed)
             name = first.type if slot == "param_out" else slot.removesuffix("_out")
-            memory = self.schedule.memory.arrays[slab_name(listed)]
-            slabs[slab_name(listed)] = Array(self.recorder, memory, f"all_{name}", fixed=True)
-        whole, like = slabs[slab_name(written[0])], [state[n] for n in written[0]]
+            memory = self.schedule.memory.arrays[key]
+            slabs[key] = Array(self.recorder, memory, f"all_{name}", fixed=True)
+        whole = next(iter(slabs.values()))
+        like = [state[n] for n in written[0]]
         gradients = Array(self.recorder, np.zeros_like(whole.like), "gradients")
-        slots, gathered = {}, list[Array]()
+        slots = {}
+        gathered: list[Array] = []
         for slot in first.inputs:
             listed = [n for op in updates for n in op.inputs[slot]]
             values = [names.find(n) for n in listed]
@@ -153,7 +158,8 @@ class Lowering:
             elif not alike or (value is None and slot != "grad"):
                 return False
             elif value is None:
-                value, gathered = gradients, values
+                value = gradients
+                gathered = values
             slots[slot] = [value]
         calls: Listed = []
         with self.recorder.into(calls):
@@ -318,7 +324,8 @@ class Lowering:
             value = self.leaving(item.body, inner, local)
             item.totals.append((value, self.result(names, name, (value,)), names.find(like)))
         for name, local in stacked:
-            value, stack = inner.find(local), self.result(names, name)
+            value = inner.find(local)
+            stack = self.result(names, name)
             if value.like is not None and stack.like is not None and len(stack.like):
                 stack.like = np.stack([value.like] * len(stack.like))  # they lie in memory alike
             item.stacked.append((value, stack))

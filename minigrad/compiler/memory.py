@@ -1,6 +1,6 @@
 """The memory of a step: what updates change lies in one block, so that one call can change all of it."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -35,19 +35,24 @@ class Memory:
 
 def start_memory(program: Program, executor: Executor | None) -> Memory:
     """Lay out the persistable variables: what is updated alike side by side, what is only read behind all of it."""
-    start, slabs = start_values(program, executor), state_slabs(program)
+    start = start_values(program, executor)
+    slabs = state_slabs(program)
     # what control flow gives a parameter's name is a value of the run
     ops = [op for block in program.blocks for op in block.ops if not op.sub_blocks]
     written = set(outputs_of(ops))
     alone = sorted(start, key=lambda name: name not in written)
-    places, size, state = {}, 0, 0
+    places = {}
+    size = state = 0
     for name in dict.fromkeys(chain(*slabs, alone)):
-        places[name], size = size, size + padded(start[name])
-        state = size if name in written else state
+        places[name] = size
+        size += padded(start[name])
+        if name in written:
+            state = size
     block = aligned_zeros(size, np.uint8)
     arrays = {STATE: block[:state]}
     for names in slabs:
-        begin, end = places[names[0]], places[names[-1]] + padded(start[names[-1]])
+        begin = places[names[0]]
+        end = places[names[-1]] + padded(start[names[-1]])
         arrays[slab_name(names)] = block[begin:end].view(start[names[0]].dtype)
     for name, value in start.items():
         begin = places[name]
@@ -101,18 +106,19 @@ ALIGN = 64
 
 
 def state_slabs(program: Program) -> list[list[str]]:
-    """The names of persistable variables that updates of one kind treat alike, slot by slot."""
-    root, slabs = program.global_block(), []
-    placed: set[str] = set()
+    """The names of persistable variables that updates of one kind treat alike, slot by slot: each written once."""
+    root = program.global_block()
+    slabs = []
+    writes = Counter(n for block in program.blocks for n in outputs_of(block.ops))
     for group in groups(root.ops):
         for slot in group[0].outputs if len(group) > 1 else ():
             names = [n for op in group for n in op.outputs[slot]]
             held = [root.var(n) for n in names]
-            fits = len(set(names)) == len(group) and len({v.dtype for v in held}) == 1
+            alike = len({v.dtype for v in held}) == 1
             # clipping makes values on the way
-            if fits and all(v.persistable for v in held) and placed.isdisjoint(names):
+            lasting = all(v.persistable for v in held)
+            if alike and lasting and all(writes[n] == 1 for n in names):
                 slabs.append(names)
-                placed.update(names)
     return slabs
 
 
@@ -167,10 +173,10 @@ def plan(schedule: Schedule) -> list[Buffer]:
     last = {root: k for k, roots in enumerate(read) for root in roots}
     last |= {r: len(read) for a in schedule.fetched for r in a.roots}
     for k, item in enumerate(schedule.items):
-        out: Any = getattr(item, "out", None)
-        if getattr(item, "kind", "") == "slab":
+        out = item.out
+        if item.kind == "slab":
             buffers.append(Buffer(out.name, out.like, int(item.function is np.ones), [out]))
-        elif isinstance(item, Call) and wants_buffer(item):
+        elif wants_buffer(item):
             waiting = free[out.shape, out.dtype]
             if not waiting:
                 waiting.append(Buffer(f"b{len(buffers) + 1}", out.like))

@@ -5,7 +5,7 @@
 Every pass works on a copy, adds its name to ``history``, and leaves a program that prints and runs.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -36,10 +36,10 @@ class Rewriting:
 
     def __init__(self, block: Block) -> None:
         self.block = block
-        writers = [(n, op) for op in block.ops for n in op.output_names if not is_state(block, n)]
-        counts = Counter(name for name, _ in writers)
-        counts.update(name for name, var in block.vars.items() if var.is_data)
-        self.makers = {name: op for name, op in writers if counts[name] == 1}
+        counts = Counter(outputs_of(block.ops))
+        for name, var in block.vars.items():
+            counts[name] += var.is_data or var.persistable
+        self.makers = {n: op for op in block.ops for n in op.output_names if counts[n] == 1}
 
     def source(self, name: str) -> str:
         """The name of which a value is a copy."""
@@ -172,9 +172,10 @@ def _primitives(block: Block, op: Operator) -> list[Operator]:
     if not info.is_grad or info.forward is None:
         return [op]
     parts, alias = written_out(block, op)
+    made = outputs_of(parts)
     own: dict[str, str] = {}  # a value that is made here → the first gradient that it is
     for name, value in alias.items():
-        if any(value in part.output_names for part in parts):
+        if value in made:
             own.setdefault(value, name)
     parts = [part.copy(own) for part in parts]
     for value in own:
@@ -183,7 +184,8 @@ def _primitives(block: Block, op: Operator) -> list[Operator]:
         if own.get(value) != name:
             parts.append(backward_op("assign", own.get(value, value), name).at(op))
     for part in parts:
-        part.forward_op, part.role = op.forward_op, op.role
+        part.forward_op = op.forward_op
+        part.role = op.role
     return parts
 
 
@@ -202,8 +204,8 @@ def dead_code(program: Program, fetch: Iterable[str]) -> Program:
     ['exp']
     """
     copy = program.clone()
-    root, names = copy.global_block(), set(fetch)
-
+    root = copy.global_block()
+    names = set(fetch)
     root.ops = needed_ops(
         root.ops, names, lambda op, used: used or any(is_state(root, n) for n in op.output_names)
     )
@@ -250,16 +252,18 @@ def batch_products(program: Program) -> Program:
 
 def _inputs_of_all_steps(root: Rewriting) -> None:
     """One product in front of all, where every step of a sequence meets the same weight."""
-    groups: dict[Any, dict[int, Operator]] = {}
+    groups: dict[Any, dict[int, Operator]] = defaultdict(dict)
     for op in root.block.ops:
         if op.type not in ("matmul", "linear") or op.output_names[0] not in root.makers:
             continue
         step = root.makers.get(op.inputs["x"][0])
-        k = step.attrs.get("index") if step and step.type == "getitem" else None
-        if step and type(k) is int:
-            x, *weights = *step.input_names, *op.input_names[1:]
-            if (len(root.shape(x)), len(root.shape(weights[0]))) == (3, 2):
-                groups.setdefault((x, *weights), {})[k % root.shape(x)[0]] = op
+        if step is None or step.type != "getitem" or type(step.attrs.get("index")) is not int:
+            continue
+        (x,) = step.input_names
+        weights = op.input_names[1:]
+        if len(root.shape(x)) == 3 and len(root.shape(weights[0])) == 2:
+            k = step.attrs["index"] % root.shape(x)[0]
+            groups[x, *weights][k] = op
     for (x, *weights), steps in groups.items():
         places = [root.block.ops.index(op) for op in steps.values()]
         between = root.block.ops[min(places) : max(places)]
@@ -282,7 +286,9 @@ def _one_product(
     product = root.add(origin, origin.type, inputs, origin.attrs, (length * rows, out))
     whole = root.reshape(origin, product.output_names[0], (length, rows, out))
     for k, op in steps.items():
-        op.type, op.inputs, op.attrs = "getitem", {"x": whole.output_names}, {"index": k}
+        op.type = "getitem"
+        op.inputs = {"x": whole.output_names}
+        op.attrs = {"index": k}
 
 
 def _sums_of_all_steps(root: Rewriting) -> None:
@@ -301,7 +307,8 @@ def _sums_of_all_steps(root: Rewriting) -> None:
             for slot in products[0].inputs:
                 names = tuple(root.source(m.inputs[slot][0]) for m in products)
                 if names not in joined:  # all rows of matrices, one below the other
-                    length, columns = sum(root.shape(n)[0] for n in names), root.shape(names[0])[1]
+                    length = sum(root.shape(n)[0] for n in names)
+                    columns = root.shape(names[0])[1]
                     rows = root.add(op, "concat", {"x": [*names]}, {}, (length, columns))
                     joined[names] = rows.output_names
                 inputs[slot] = joined[names]
@@ -315,7 +322,7 @@ def _adds_rows(root: Rewriting, product: Operator, shape) -> bool:
     """Whether it adds up all rows of matrices, and rows only: as one below the other."""
     first, *more = [root.shape(n) for n in product.input_names]
     if product.type == "matmul_tn":
-        return len(first) == 2 and len(more[0]) == 2
+        return len(first) == len(more[0]) == 2
     return len(first) == 2 and not more and shape in (first[1:], (1, *first[1:]))
 
 
@@ -334,9 +341,12 @@ def climb(
     >>> [(p.history[-1], len(p.global_block().ops)) for p in climb(prog, {"x": (3,)}, [y.name])]
     [('specialise', 2), ('decompose', 2), ('dead_code', 1)]
     """
-    yield (program := specialise(program, shapes))
-    yield (program := decompose(program))
-    yield (program := dead_code(program, fetch))
+    program = specialise(program, shapes)
+    yield program
+    program = decompose(program)
+    yield program
+    program = dead_code(program, fetch)
+    yield program
     if not exact:
         yield batch_products(program)
 

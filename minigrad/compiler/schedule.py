@@ -50,7 +50,9 @@ class Array(np.lib.mixins.NDArrayOperatorsMixin):
         """``roots`` of a view, what it looks at; ``near``, what else it may share its memory with."""
         # a number has no memory that a view of it could share
         self.like = np.asarray(like) if isinstance(like, np.generic) else like
-        self.recorder, self.name, self.fixed = recorder, name, fixed
+        self.recorder = recorder
+        self.name = name
+        self.fixed = fixed
         self.roots = roots or (self, *[r for a in near for r in a.roots])
 
     shape = property(lambda self: self.like.shape)
@@ -123,7 +125,9 @@ class Values(Array):
     def __init__(self, recorder, item, names) -> None:
         """``item``, the loop or branch that fills the list; ``names``, of its blocks; ``filled``, as it is there."""
         super().__init__(recorder, None, "frames")
-        self.item, self.names, self.filled = item, names, self
+        self.item = item
+        self.names = names
+        self.filled = self
 
 
 _SPELLINGS: dict[Any, str] = {
@@ -139,10 +143,12 @@ def spelling(function) -> str:
     owner = getattr(function, "__self__", None)
     if isinstance(owner, np.ufunc):
         return f"{spelling(owner)}.{function.__name__}"
+    if function in _SPELLINGS:
+        return _SPELLINGS[function]
     name = function.__name__
-    if function not in _SPELLINGS and getattr(np, name, None) is not function:
+    if getattr(np, name, None) is not function:
         raise Unrecordable(f"np.{name}")
-    return _SPELLINGS.get(function, f"np.{name}")
+    return f"np.{name}"
 
 
 @dataclass(slots=True, eq=False)
@@ -182,6 +188,7 @@ class Control:
 
     op: Operator
 
+    kind, out, changed, ignores = "", None, None, ()  # as a Call has them
     backward = property(lambda self: self.op.type.endswith("_grad"))
 
     def touches(self) -> list[Array]:
@@ -196,8 +203,8 @@ class Loop(Control):
     body: Listed
     test: Listed = field(default_factory=list)  # the calls that find out whether to go on
     go_on: Array | None = None
-    #: the list of saved values, made or (backward) walked
-    frames: Values | None = None
+    #: `Values`: the list of saved values, made or (backward) walked
+    frames: Any = None
     #: what a step puts on the list; backward: pairs (value, its name here)
     saved: Listed = field(default_factory=list)
     #: start, at the beginning of a step, next, final
@@ -217,7 +224,7 @@ class Branch(Control):
     pred: Array
     bodies: tuple[Listed, Listed]
     results: list[tuple[Any, Any, Array]]  # value if true, value if false, result
-    frames: Values | None = None
+    frames: Any = None  # `Values`: what the branch that ran has saved
     saved: tuple[Listed, Listed] = field(default_factory=lambda: ([], []))
 
 
@@ -294,14 +301,15 @@ def changed_memory(items: Iterable[Any]) -> set[Array]:
     """The Arrays whose memory calls change after it was made."""
     changed: set[Array] = set()
     for item in items:
-        if isinstance(item, Call):
-            changed.update(() if item.changed is None else item.changed.roots)
-        else:
-            inner = (item.test, item.body) if isinstance(item, Loop) else item.bodies
-            changed |= changed_memory(chain(*inner))
+        if isinstance(item, Loop):
+            changed |= changed_memory(item.test + item.body)
+        elif isinstance(item, Branch):
+            changed |= changed_memory(chain(*item.bodies))
+        elif item.changed is not None:
+            changed.update(item.changed.roots)
     return changed
 
 
 def makers_of(items: Listed) -> dict[Array, Call]:
     """An Array → the call that makes it."""
-    return {a: c for c in items if isinstance(c, Call) for a in arrays_in(c.out)}
+    return {a: item for item in items for a in arrays_in(item.out)}

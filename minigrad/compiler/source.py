@@ -11,7 +11,6 @@ Comments say which operator a call belongs to.
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -51,8 +50,8 @@ class Writer(Identifiers):
         for buffer in plan(self.schedule):
             self.buffer(buffer)
         feeds = [self.name(a) for a in self.schedule.feeds.values()]
-        self.table.update(zip(feeds, self.schedule.feeds, strict=True))
-        body, fits = self.body(self.schedule.items), self.fits(feeds)
+        body = self.body(self.schedule.items)
+        fits = self.fits(feeds)
         prepare = [
             *self.before,
             f"def step({', '.join(feeds)}):",
@@ -65,7 +64,7 @@ class Writer(Identifiers):
 
     def body(self, items: Listed) -> Lines:
         """The lines of a run.  Results are copied before parameters change: copying needs memory, and may fail."""
-        changing = [c for c in items[-1:] if getattr(getattr(c, "changed", None), "fixed", False)]
+        changing = [c for c in items[-1:] if c.changed is not None and c.changed.fixed]
         lines = self.statements(items[: len(items) - len(changing)])
         values = [f"np.array({self.name(a)})" for a in self.schedule.fetched]  # of their own
         results = f"[{', '.join(values)}]"
@@ -94,14 +93,13 @@ class Writer(Identifiers):
         for array in buffer.holds:
             wanted = clean(array.name or buffer.name)
             if wanted not in targets:
-                targets[wanted] = self.unique(wanted)
-                if array.name:
-                    self.table.setdefault(targets[wanted], array.name)
+                targets[wanted] = self.name(array, buffer.name)
             self.identifiers[array] = targets[wanted]
             self.fixed.add(array)
         if len(targets) > 1:
             self.before.append(comment("one memory, used in turn"))
-        like, zeros = buffer.like, self.constant(aligned_zeros, "zeros")
+        like = buffer.like
+        zeros = self.constant(aligned_zeros, "zeros")
         memory = f"{zeros}({self.value(like.shape)}, {like.dtype.name!r})"
         self.before.append(f"{' = '.join(targets.values())} = {memory}")
         if buffer.start:
@@ -114,7 +112,7 @@ class Writer(Identifiers):
         out: Lines = []
         silent = 0, ""  # where the last block of silenced calls ends, and how it begins
         for item in items:
-            if isinstance(item, Call) and self.hoisted(item):
+            if self.hoisted(item):
                 continue
             if item.op is not self.op and item.op is not None:
                 self.op = item.op
@@ -124,7 +122,7 @@ class Writer(Identifiers):
             lines: Iterable[str] = getattr(self, type(item).__name__.lower())(item)
             if not lines:
                 continue
-            if isinstance(item, Call) and item.ignores:
+            if item.ignores:
                 ignored = ", ".join(f"{k}='ignore'" for k in item.ignores)
                 head, lines = f"with np.errstate({ignored}):", indented(lines)
                 if silent != (len(out), head):
@@ -143,7 +141,8 @@ class Writer(Identifiers):
 
     def call(self, call: Call) -> Lines:
         """The lines of one call."""
-        out, place = call.out, call.into
+        out = call.out
+        place = call.into
         if place is None and isinstance(out, Array) and out in self.fixed:
             place = out
         if call.kind == "check":
@@ -190,8 +189,10 @@ class Writer(Identifiers):
     def arguments(self, call: Call, place: Array | None = None) -> str:
         """The arguments of a call; numbers beside arrays become arrays made once."""
         args = [self.operand(call, a) for a in call.args]
-        given = [(k, v) for k, v in call.kwargs.items() if v is not _USUAL.get(k, ...)]
-        keywords = [f"{k}={self.value(v)}" for k, v in given]
+        keywords = []
+        for k, v in call.kwargs.items():
+            if v is not _USUAL.get(k, ...):
+                keywords.append(f"{k}={self.value(v)}")
         if place is not None:
             ufunc = isinstance(call.function, np.ufunc) and call.function not in _BY_NAME
             if (ufunc and not keywords) or call.function is np.dot:
@@ -229,7 +230,8 @@ class Writer(Identifiers):
         body += self.statements(item.body)
         self.op = None
         for value, total, _ in item.totals:
-            t, v = self.name(total), self.name(value)
+            t = self.name(total)
+            v = self.name(value)
             body.append(f"{t} = {v} if {t} is None else np.add({t}, {v})")
         for value, stack in item.stacked:
             body.append(f"{stacks[stack]}.append({self.name(value)})")
@@ -252,10 +254,10 @@ class Writer(Identifiers):
         """How a loop begins."""
         if item.go_on is not None:
             return f"for _ in range({STEP_LIMIT + 1}):"
-        targets, sources = [], []
+        targets = []
+        sources = []
         if item.backward:
-            frames: Any = item.frames
-            targets.append(self.unpacked(item.saved, frames.item.saved))
+            targets.append(self.unpacked(item.saved, item.frames.item.saved))
             sources.append(f"reversed({self.value(item.frames)})")
         for seq, local in item.slices:
             targets.append(self.name(local))
@@ -272,10 +274,9 @@ class Writer(Identifiers):
 
     def stacked(self, value: Array, stack: Array, target: str, backward: bool) -> str:
         """The values of all steps as one array; none gives an empty one."""
-        known = value.like is not None
-        shape, dtype = ((0, *value.shape), value.dtype.name) if known else ((0,), "float64")
+        like = np.float64() if value.like is None else value.like
         order = f"{target}[::-1]" if backward else target
-        empty = f"np.zeros({self.value(shape)}, {dtype!r})"
+        empty = f"np.zeros({self.value((0, *like.shape))}, {like.dtype.name!r})"
         return f"{self.name(stack)} = np.stack({order}) if {target} else {empty}"
 
     def branch(self, item: Branch) -> Lines:
@@ -284,9 +285,8 @@ class Writer(Identifiers):
         for k, head in enumerate((f"if np.all({self.name(item.pred)}):", "else:")):
             body = []
             if item.backward and item.saved[k]:
-                frames: Any = item.frames
-                targets = self.unpacked(item.saved[k], frames.item.saved[k])
-                body.append(f"{targets} = {self.value(frames)}")
+                targets = self.unpacked(item.saved[k], item.frames.item.saved[k])
+                body.append(f"{targets} = {self.value(item.frames)}")
             self.op = None
             body += self.statements(item.bodies[k])
             body += self.assigned([r[2] for r in item.results], [r[k] for r in item.results])
@@ -299,7 +299,8 @@ class Writer(Identifiers):
 
     def assigned(self, targets: Iterable[Array], values: Iterable[Array]) -> Lines:
         """``a, b = c, d``; nothing for nothing."""
-        left, right = ", ".join(map(self.name, targets)), ", ".join(map(self.value, values))
+        left = ", ".join(map(self.name, targets))
+        right = ", ".join(map(self.value, values))
         return [f"{left} = {right}"] if left else []
 
 

@@ -109,7 +109,9 @@ class Step:
         exact: bool = True,
         max_steps: int | None = None,
     ) -> None:
-        self.program, self.executor, self.exact = program, executor, exact
+        self.program = program
+        self.executor = executor
+        self.exact = exact
         self.max_steps = max_steps
         self.single = isinstance(fetch, Variable | str)
         self.fetch = names_of(program, fetch, "fetch")
@@ -173,7 +175,8 @@ class Step:
             said = ", ".join(f"{n} {list(s)}" for n, s in shapes.items()) or "no feeds"
             self.history.append(f"compiled for {said}")
         self._current = built = self._built[key]
-        self.source, self.names = built.text, built.names
+        self.source = built.text
+        self.names = built.names
         return built
 
     def ready(self, feed: ByName) -> "tuple[Built, Listed]":

@@ -69,11 +69,11 @@ class Identifiers:
         self.given: dict[str, ByName] = {"kernels": {}, "constants": {}}
         self.before: Lines = []  # what runs once
 
-    def name(self, array: Array) -> str:
-        """The identifier of an Array."""
+    def name(self, array: Array, nameless: str = "t1") -> str:
+        """The identifier of an Array, ``nameless`` if it has no name."""
         identifier = self.identifiers.get(array)
         if identifier is None:
-            identifier = self.unique(clean(array.name) if array.name else "t1")
+            identifier = self.unique(clean(array.name) if array.name else nameless)
             self.identifiers[array] = identifier
             if array.name:
                 self.table.setdefault(identifier, array.name)
@@ -135,7 +135,8 @@ class Identifiers:
         text = "\n".join(lines) + "\n"
         tree = ast.parse(text)
         for node in ast.walk(tree):
-            name, attribute = getattr(node, "id", "_"), getattr(node, "attr", "")
+            name = getattr(node, "id", "_")
+            attribute = getattr(node, "attr", "")
             foreign = name not in self.taken and name != "_"
             if foreign or attribute[:1] == "_" or isinstance(node, ast.Import | ast.ImportFrom):
                 raise AssertionError(f"the source holds what nobody wrote: {ast.unparse(node)}")

@@ -23,12 +23,7 @@ from .schedule import Array, Call, Unrecordable, arrays_in, replace_arrays, subs
 #: a kernel of more calls than this is called by its name
 LIMIT = 1000
 
-_FACTS: dict[Any, Function] = {
-    np.shape: lambda a: a.shape,
-    np.ndim: lambda a: a.ndim,
-    np.size: lambda a: a.size,
-    np.result_type: lambda *a: np.result_type(*replace_arrays(a, operator.attrgetter("dtype"))),
-}
+_FACTS = {np.shape, np.ndim, np.size}
 _VIEWS = {
     np.reshape, np.transpose, np.swapaxes, np.expand_dims, np.squeeze, np.broadcast_to, np.moveaxis, np.flip,
     np.diagonal, np.ravel, np.lib.stride_tricks.sliding_window_view,
@@ -54,7 +49,8 @@ class Recorder:
     """
 
     def __init__(self, limit: float = LIMIT, opaque: Callable[..., bool] = is_users) -> None:
-        self.limit, self.opaque = limit, opaque
+        self.limit = limit
+        self.opaque = opaque
         self.calls: Listed = []
         self.op: Any = None
         self.ignores: Names = ()
@@ -82,8 +78,9 @@ class Recorder:
         primitive, args, attrs = self.running
         if condition.size != 1 or is_users(primitive, args):
             raise Unrecordable("a kernel looks at a value")
-        given, path = (condition, args, attrs), primitive.type
-        self.calls.append(Call("check", primitive.kernel, given, op=self.op, path=path))
+        given = condition, args, attrs
+        check = Call("check", primitive.kernel, given, op=self.op, path=primitive.type)
+        self.calls.append(check)
         return True
 
     @contextmanager
@@ -107,7 +104,8 @@ class Recorder:
         number = isinstance(out, Array) and not out.ndim and out.is_root and out is args[0]
         if number and len(args) == 2:
             out = None  # ``x += 1`` of a number makes a new one; ``np.exp(x, x)`` writes into it
-        like, into = _tried(function, args, kwargs), out
+        like = _tried(function, args, kwargs)
+        into = out
         plain = method == "__call__" and ufunc.signature is None
         if out is None:
             out = Array(self, like)
@@ -117,7 +115,8 @@ class Recorder:
             before = Array(self, out.like, out.name)  # what had the name until now
             for call in self.calls[self.start :]:
                 substitute(call, {out: before})
-            args, into = replace_arrays(args, lambda a: before if a is out else a), None
+            args = replace_arrays(args, lambda a: before if a is out else a)
+            into = None
         return self.add("compute", function, args, out, kwargs, into)
 
     def _may_be_new(self, out: Array) -> bool:
@@ -131,7 +130,10 @@ class Recorder:
         if function is np.dot and all(np.ndim(a) == 2 for a in args):
             return self.ufunc(np.matmul, "__call__", args, kwargs)
         if function in _FACTS:
-            return _FACTS[function](*args, **kwargs)
+            (value,) = args
+            return getattr(value, function.__name__)
+        if function is np.result_type:
+            return np.result_type(*replace_arrays(args, operator.attrgetter("dtype")))
         if function in (np.zeros_like, np.ones_like):
             dtype = kwargs.get("dtype") or args[0].dtype
             return self.fill(args[0].shape, dtype, int(function is np.ones_like))
@@ -158,7 +160,9 @@ class Recorder:
 
     def split(self, source, sections, axis: int = 0) -> Listed:
         """``np.split`` as slices: views, which are made once where the memory stays."""
-        parts, start, before = [], 0, (slice(None),) * (axis % source.ndim)
+        parts = []
+        start = 0
+        before = (slice(None),) * (axis % source.ndim)
         for part in np.split(source.like, sections, axis):
             stop = start + part.shape[axis]
             parts.append(source[(*before, slice(start, stop))])
@@ -246,7 +250,8 @@ class _RecordingNumPy:
     def __init__(self, recorder) -> None:
         self._recorder = recorder
         self.empty = recorder.fill
-        self.zeros, self.ones = (partial(recorder.fill, value=v) for v in (0, 1))
+        self.zeros = partial(recorder.fill, value=0)
+        self.ones = partial(recorder.fill, value=1)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
@@ -285,7 +290,8 @@ class Retarget:
     """Kernels for one other NumPy: ``numpy`` stands for it; ``own``, primitives that it has kernels of its own for."""
 
     def __init__(self, numpy, own: ByName | None = None) -> None:
-        self.numpy, self.own = numpy, own or {}
+        self.numpy = numpy
+        self.own = own or {}
         self._globals: dict[str, ByName] = {}  # by module
 
     def of(self, function) -> Any:

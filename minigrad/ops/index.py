@@ -80,9 +80,12 @@ def filled(template, arrays):
 def _cut(inputs, attrs):
     """An open size is tried as two that are larger than any number in an index."""
     ((shape, dtype),) = inputs["x"]
-    tried = ([size if n < 0 else n for n in shape] for size in (10**6, 10**9))
-    one, other = (np.broadcast_to(False, s)[attrs["index"]].shape for s in tried)
-    return [(tuple([n if n == m else -1 for n, m in zip(one, other, strict=True)]), dtype)]
+    found = []
+    for size in (10**6, 10**9):
+        tried = np.broadcast_to(False, [size if n < 0 else n for n in shape])
+        found.append(tried[attrs["index"]].shape)
+    sizes = [n if n == m else -1 for n, m in zip(*found, strict=True)]
+    return [(tuple(sizes), dtype)]
 
 
 @primitive(type="getitem", title="Getitem", view=True, infer=_cut)

@@ -30,8 +30,8 @@ def _pieces(inputs, attrs):
     shapes = [s for s, _ in inputs.get("shapes_like", ())] or attrs["shapes"]
     sizes = [s[axis] for s in shapes]
     if full[axis] >= 0 and -1 not in sizes:  # the last piece is what is left
-        starts = np.minimum(np.cumsum([0, *sizes[:-1]]), full[axis])
-        sizes = np.diff(starts, append=full[axis]).tolist()
+        pieces = np.split(np.broadcast_to(0, full[axis]), np.cumsum(sizes)[:-1])
+        sizes = [len(piece) for piece in pieces]
     return [((*full[:axis], n, *full[axis + 1 :]), dtype) for n in sizes]
 
 

@@ -324,7 +324,8 @@ def huber(x, y, delta=1.0, reduction="mean"):
 def _pair(op, x, y):
     """What a loss compares; two shapes that only broadcasting makes fit are a mistake in it."""
     x, y = (v if isinstance(v, int | float) else as_value(v) for v in (x, y))
-    a, b = (getattr(value, "shape", None) for value in (x, y))  # at less cost than `np.shape`
+    a = getattr(x, "shape", None)  # at less cost than `np.shape`
+    b = getattr(y, "shape", None)
     if a and b and not fits(a, b):
         raise refusal(
             f"{op}(x: {list(a)}, y: {list(b)}) would broadcast, and compare each element with many",

@@ -211,7 +211,9 @@ def cumprod(x, *, axis=None, reverse=False):
 
 
 def _running(ufunc, x, axis, reverse):
-    x, axis = (x.reshape(-1), 0) if axis is None else (x, axis)
+    if axis is None:
+        x = x.reshape(-1)
+        axis = 0
     if not x.ndim and axis in (0, -1):
         return ufunc.reduce(x, axis=())
     if not reverse:
@@ -256,7 +258,8 @@ shift.grad(x=lambda out_grad, axis, by: shift(out_grad, axis, -by))
 @primitive
 def recurrence(a, b, *, axis, reverse=False):
     """``s[i] = b[i] + a[i] * s[i-1]`` along an axis; from the end if ``reverse``."""
-    rows_a, rows_b = (np.moveaxis(value, axis, 0) for value in (a, b))
+    rows_a = np.moveaxis(a, axis, 0)
+    rows_b = np.moveaxis(b, axis, 0)
     out = np.empty(np.shape(b), np.result_type(a, b))
     rows, state = np.moveaxis(out, axis, 0), 0
     for i in range(len(rows))[:: -1 if reverse else 1]:

@@ -216,7 +216,9 @@ def flatten(x, *, start=0, end=-1):
     >>> mg.flatten(mg.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor([1., 2., 3., 4.])
     """
-    first, last = (a % x.ndim if x.ndim else 0 for a in (start, end))
+    ndim = max(x.ndim, 1)
+    first = start % ndim
+    last = end % ndim
     size = math.prod(x.shape[first : last + 1])
     return np.reshape(x, (*x.shape[:first], size, *x.shape[last + 1 :]))
 

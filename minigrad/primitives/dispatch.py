@@ -87,7 +87,8 @@ def public_function(primitive: "Primitive", called: str) -> FunctionType:
         "__builtins__": __builtins__,
     }
     public = FunctionType(FIRST_CALL, namespace, called)
-    public.__doc__, public.__module__ = primitive.doc, kernel.__module__
+    public.__doc__ = primitive.doc
+    public.__module__ = kernel.__module__
     public.__qualname__ = called
     vars(public).update(primitive=primitive, grad=primitive.grad, formula=primitive.formula)
     vars(public)["__wrapped__"] = kernel  # whose signature it shows
@@ -96,7 +97,8 @@ def public_function(primitive: "Primitive", called: str) -> FunctionType:
 
 def forget(public: FunctionType) -> None:
     """Back to the first call: a rule that is added after a function was used counts from then on."""
-    public.__code__, public.__defaults__ = FIRST_CALL, None
+    public.__code__ = FIRST_CALL
+    public.__defaults__ = None
     public.__globals__["answer"] = answer
 
 

@@ -120,7 +120,8 @@ class Primitive:
     ) -> None:
         """One rule for inputs; it reads what its parameters name, or ``reads``."""
         reads = tuple(reads or inspect.signature(function).parameters)
-        rule, legal = Rule(inputs, by_position(function), reads, joint), self.legal_reads()
+        rule = Rule(inputs, by_position(function), reads, joint)
+        legal = self.legal_reads()
         for name in rule.reads:
             if legal.count(name) > 1:
                 raise refusal(
@@ -307,16 +308,21 @@ def _slots(name: str, kernel: Function) -> ByName:
         parameters[p.name] = REQUIRED if p.default is p.empty else None
         if p.kind is p.VAR_POSITIONAL:
             list_input = p.name
-    optional = frozenset(n for n in inputs if parameters[n] is None)
-    slots = {"inputs": tuple(inputs), "optional": optional, "list_input": list_input}
-    return slots | {"attrs": attrs, "parameters": parameters}
+    return {
+        "inputs": tuple(inputs),
+        "attrs": attrs,
+        "parameters": parameters,
+        "optional": frozenset(n for n in inputs if parameters[n] is None),
+        "list_input": list_input,
+    }
 
 
 def by_position(function: Function) -> Function:
     """A rule or a kernel as engines call it: every parameter by its place, also those behind a ``*``."""
     if not isinstance(function, FunctionType) or not function.__code__.co_kwonlyargcount:
         return function
-    code, named = function.__code__, function.__kwdefaults__ or {}
+    code = function.__code__
+    named = function.__kwdefaults__ or {}
     count = code.co_argcount + code.co_kwonlyargcount
     options = [named.get(n, REQUIRED) for n in code.co_varnames[code.co_argcount : count]]
     defaults = (*(function.__defaults__ or ()), *options)

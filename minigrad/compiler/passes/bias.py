@@ -27,7 +27,7 @@ def fold_bias(schedule: Schedule) -> None:
     >>> "w_and_bias" in static.compile(prog, fetch=prog.outputs, exact=False).source
     True
     """
-    items, gradients = schedule.items, schedule.gradients
+    items = schedule.items
     makers: Any = makers_of(items)
     reads = Counter(arrays_in((items, schedule.fetched)))
     wide: dict[Array, Any] = {}  # x → x beside a column of ones
@@ -35,16 +35,19 @@ def fold_bias(schedule: Schedule) -> None:
     for addition in list(items):
         product, b = _operands(addition, np.add)
         x, w = _operands(makers.get(product), np.matmul)
-        (slab, of_w), (other, of_b) = (gradients.get(p, _NEITHER) for p in (w, b))
+        (slab, of_w), (other, of_b) = (schedule.gradients.get(p, _NEITHER) for p in (w, b))
         if slab is None or slab is not other or reads[product] != 1:
             continue
-        start, end = _begin(of_w), _begin(of_b) + b.size
-        beside = _begin(of_b) == start + w.size and b.shape == w.shape[1:]
+        start = _begin(of_w)
+        bias = _begin(of_b)
+        end = bias + b.size
+        beside = bias == start + w.size and b.shape == w.shape[1:]
         if not beside or x.ndim != 2 or x.dtype != w.dtype:
             continue
         items.remove(makers[product])
         turned, g = _operands(makers.get(of_w), np.matmul)
-        view, sums = map(makers.get, (turned, of_b))
+        view = makers.get(turned)
+        sums = makers.get(of_b)
         of_x = view and view.function is np.transpose and view.args[0] is x
         rows = sums and sums.path == "np.add.reduce" and sums.args[0] is g
         with x.recorder.into(before):
@@ -57,7 +60,8 @@ def fold_bias(schedule: Schedule) -> None:
                 items.insert(items.index(addition), copy)
             matrix = slab[start:end].reshape(len(w) + 1, b.size)
             matrix.name = f"{w.name}_and_bias"
-            addition.path, addition.function = "np.matmul", np.matmul
+            addition.path = "np.matmul"
+            addition.function = np.matmul
             addition.args = wide[x], matrix
             if of_x and rows and sums.kwargs.get("axis", 0) == 0:
                 whole = makers[of_w]

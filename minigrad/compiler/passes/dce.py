@@ -5,7 +5,8 @@ from ..schedule import Call, Schedule, arrays_in
 
 def drop_unneeded(schedule: Schedule) -> None:
     """Drop calls whose result nobody reads, from the last to the first."""
-    read, items = [*schedule.fetched, *schedule.state.values()], []
+    read = [*schedule.fetched, *schedule.state.values()]
+    items = []
     needed = {r for a in read for r in (a, *a.roots)}
     for item in reversed(schedule.items):
         if isinstance(item, Call) and item.kind != "check":

@@ -24,8 +24,7 @@ def double_buffer(schedule: Schedule) -> None:
     >>> [line.strip() for line in static.compile(prog).source.splitlines() if "state" in line][-1]
     'np.copyto(all_state, next_state)'
     """
-    stored = [c for c in schedule.items if getattr(c, "kind", "") == "store"]
-    stores = [c for c in stored if c.args[0].fixed]
+    stores = [c for c in schedule.items if c.kind == "store" and c.args[0].fixed]
     if len(stores) < 2:
         return
     recorder = stores[0].args[0].recorder

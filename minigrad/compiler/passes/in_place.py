@@ -34,7 +34,7 @@ def make_in_place(schedule: Schedule) -> None:
     makers = makers_of(items)
     reads = Counter(arrays_in((items, schedule.fetched)))
     moved: dict[Array, Array] = {}
-    for store in [c for c in items if isinstance(c, Call) and c.kind == "store"]:
+    for store in [c for c in items if c.kind == "store"]:
         place, value = store.args
         maker = makers.get(value)
         if maker is None or not _fits(maker, value, place):
@@ -44,7 +44,8 @@ def make_in_place(schedule: Schedule) -> None:
             items.remove(store)
         elif reads[value] == 1:
             calls = _only_for(maker, makers, reads)
-            own, end = {*calls}, items.index(store)
+            own = {*calls}
+            end = items.index(store)
             begin = next(k for k, item in enumerate(items) if item in own)
             between = [item for item in items[begin:end] if item not in own]
             read = {r for c in calls for a in c.reads() for r in a.roots}
@@ -67,7 +68,8 @@ def _fits(maker: Call, value: Array, place: Array) -> bool:
 
 def _only_for(call: Call, makers: dict[Array, Call], reads: Counter[Array]) -> list[Call]:
     """A call, behind the elementwise ones whose results nobody else reads."""
-    calls, waiting = [], [call]
+    calls = []
+    waiting = [call]
     while waiting:
         calls.append(waiting.pop())
         for a in calls[-1].reads():
