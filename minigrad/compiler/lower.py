@@ -83,13 +83,13 @@ class Lowering:
         self.recorder = recorder or Recorder()
         memory = memory or Memory({}, {}, [])
         self.schedule = Schedule(memory)
-        if inside := [n for n in fetch if n not in program.global_block().vars]:
+        root = Names(program.global_block())
+        if inside := [n for n in fetch if n not in root.block.vars]:
             what = f"{inside[0]!r} is computed in a loop or branch, and fetched from there"
             advice = "return it from there (static_rnn stacks values), or static.Executor().run"
             raise wrong(what, advice)
         self.prepared: Listed = []  # calls that are made once, before the first run
-        root = Names(program.global_block())
-        for var in program.global_block().vars.values():
+        for var in root.block.vars.values():
             if var.is_data or var.persistable:
                 like = memory.parameters.get(var.name, self.like(root, var.name))
                 array = Array(self.recorder, like, var.name, fixed=True)
@@ -274,8 +274,8 @@ class Lowering:
 
     def as_it_is(self, value: Array) -> Array:
         """The value; a copy, if it looks at a parameter that will change."""
-        changing = [self.schedule.state[n] for n in self.stored]
-        return self.recorder.copy(value) if any(value.shares(s) for s in changing) else value
+        changing = any(value.shares(self.schedule.state[n]) for n in self.stored)
+        return self.recorder.copy(value) if changing else value
 
     def keep_old_values(self, names: Names | None, state: Array) -> None:
         """Names that stand for a parameter's memory keep what it holds now."""
@@ -299,15 +299,13 @@ class Lowering:
         begins = []
         for local, name in given:
             start = self.in_order(names.find(name))
-            begin = inner.values[local] = Array(self.recorder, start.like, local, near=[start])
-            begins.append((start, begin))
+            begins.append((start, self.result(inner, local, [start], start.like)))
         for local, name in sliced:
             seq = names.find(name)
             like = seq.like
             if like is not None:
                 like = like[0] if len(like) else np.zeros(like.shape[1:], like.dtype)
-            part = inner.values[local] = Array(self.recorder, like, local, near=[seq])
-            item.slices.append((seq, part))
+            item.slices.append((seq, self.result(inner, local, [seq], like)))
         if op.type == "while":
             test = Names(self.program.blocks[op.attrs["cond_block"]], inner)
             self.inside(item.test, test)
@@ -354,9 +352,10 @@ class Lowering:
             sides = zip(item.bodies, inners, pair, strict=True)
             yes, no = (self.leaving(*side) for side in sides)
             item.results.append((yes, no, self.result(names, name, (yes, no))))
-        for k, inner in enumerate(inners) if back else ():
-            self.save(inner, frames, frames.item.saved[k], item.saved[k])
-        if not back:
+        if back:
+            for k, inner in enumerate(inners):
+                self.save(inner, frames, frames.item.saved[k], item.saved[k])
+        else:
             names.values[op.outputs["scopes"][0]] = Values(self.recorder, item, inners)
         self.recorder.calls.append(item)
 
@@ -366,7 +365,7 @@ class Lowering:
             self.block(names)
 
     def result(self, names: Names, name: str, near: Iterable[Array] = (), like=None) -> Array:
-        """The Array that a control operator makes for a name; it may share memory with others."""
+        """The Array that control flow makes for a name; it may share memory with those that are ``near``."""
         like = self.like(names, name) if like is None else like
         names.values[name] = Array(self.recorder, like, name, near=near)
         return names.values[name]

@@ -53,16 +53,16 @@ class Rewriting:
         """The shape of a variable."""
         return self.block.var(name).shape
 
-    def add(self, origin: Operator, kind: str, inputs, attrs, shape) -> Operator:
-        """An operator for a new value, in front of ``origin``, by whose name messages and comments call it."""
+    def add(self, origin: Operator, kind: str, inputs, attrs, shape) -> str:
+        """A new value, made in front of ``origin``, by whose name messages and comments call its operator."""
         like = self.block.var(origin.output_names[0])
         name = self.block.program.unique_name(kind)
         self.block.vars[name] = plain_variable(self.block, name, shape, like.dtype, False)
         op = Operator(kind, inputs, {"out": [name]}, attrs, origin.role, origin.forward_op)
         self.block.ops.insert(self.block.ops.index(origin), op.at(origin))
-        return op
+        return name
 
-    def reshape(self, origin: Operator, name: str, shape: Shape) -> Operator:
+    def reshape(self, origin: Operator, name: str, shape: Shape) -> str:
         """The value of a name in another shape."""
         return self.add(origin, "reshape", {"x": [name]}, {"shape": shape}, shape)
 
@@ -251,7 +251,7 @@ def batch_products(program: Program) -> Program:
 
 
 def _inputs_of_all_steps(root: Rewriting) -> None:
-    """One product in front of all, where every step of a sequence meets the same weight."""
+    """One product in front of all, where every step of a sequence meets the same weight; each takes its part."""
     groups: dict[Any, dict[int, Operator]] = defaultdict(dict)
     for op in root.block.ops:
         if op.type not in ("matmul", "linear") or op.output_names[0] not in root.makers:
@@ -265,35 +265,28 @@ def _inputs_of_all_steps(root: Rewriting) -> None:
             k = step.attrs["index"] % root.shape(x)[0]
             groups[x, *weights][k] = op
     for (x, *weights), steps in groups.items():
+        length, rows, columns = root.shape(x)
         places = [root.block.ops.index(op) for op in steps.values()]
         between = root.block.ops[min(places) : max(places)]
-        if (
-            ENOUGH <= len(steps) == root.shape(x)[0]
-            and {x, *weights}.isdisjoint(outputs_of(between))
-            and not any(op.sub_blocks for op in between)
-        ):
-            _one_product(root, between[0], x, weights, steps)
-
-
-def _one_product(
-    root: Rewriting, origin: Operator, x: str, weights: list[str], steps: dict[int, Operator]
-) -> None:
-    """All rows of a sequence times a weight, in front of ``origin``; each step then takes its part."""
-    length, rows, columns = root.shape(x)
-    out = root.shape(weights[0])[1]
-    flat = root.reshape(origin, x, (length * rows, columns))
-    inputs = dict(zip(origin.inputs, [flat.output_names, *([w] for w in weights)], strict=True))
-    product = root.add(origin, origin.type, inputs, origin.attrs, (length * rows, out))
-    whole = root.reshape(origin, product.output_names[0], (length, rows, out))
-    for k, op in steps.items():
-        op.type = "getitem"
-        op.inputs = {"x": whole.output_names}
-        op.attrs = {"index": k}
+        if not ENOUGH <= len(steps) == length or any(op.sub_blocks for op in between):
+            continue
+        if not {x, *weights}.isdisjoint(outputs_of(between)):
+            continue
+        first = between[0]
+        out = root.shape(weights[0])[1]
+        flat = root.reshape(first, x, (length * rows, columns))
+        inputs = first.inputs | {"x": [flat]}
+        product = root.add(first, first.type, inputs, first.attrs, (length * rows, out))
+        whole = root.reshape(first, product, (length, rows, out))
+        for k, op in steps.items():
+            op.type = "getitem"
+            op.inputs = {"x": [whole]}
+            op.attrs = {"index": k}
 
 
 def _sums_of_all_steps(root: Rewriting) -> None:
     """One product behind all, where a weight's gradient is the sum of one product per step."""
-    joined: dict[Names, list[str]] = {}  # names → the name of all their rows
+    joined: dict[Names, str] = {}  # names → the name of all their rows
     sums = [op for op in root.block.ops if op.type == "sum" and op.output_names[0] in root.makers]
     for op in sums:
         shape = root.shape(op.output_names[0])
@@ -309,13 +302,12 @@ def _sums_of_all_steps(root: Rewriting) -> None:
                 if names not in joined:  # all rows of matrices, one below the other
                     length = sum(root.shape(n)[0] for n in names)
                     columns = root.shape(names[0])[1]
-                    rows = root.add(op, "concat", {"x": [*names]}, {}, (length, columns))
-                    joined[names] = rows.output_names
-                inputs[slot] = joined[names]
+                    joined[names] = root.add(op, "concat", {"x": [*names]}, {}, (length, columns))
+                inputs[slot] = [joined[names]]
             whole = root.add(op, kind, inputs, {"shape": shape}, shape)
             terms = {m.output_names[0] for m in products}
             rest = [n for n in op.inputs["x"] if n not in terms]
-            op.inputs["x"] = [*whole.output_names, *rest]
+            op.inputs["x"] = [whole, *rest]
 
 
 def _adds_rows(root: Rewriting, product: Operator, shape) -> bool:

@@ -166,8 +166,9 @@ class Writer(Identifiers):
         x, *more = call.args
         if call.kind == "fill":
             shape, value, dtype = map(self.value, call.args)
-            empty = call.args[1] is None
-            return f"np.empty({shape}, {dtype})" if empty else f"np.full({shape}, {value}, {dtype})"
+            if more[0] is None:
+                return f"np.empty({shape}, {dtype})"
+            return f"np.full({shape}, {value}, {dtype})"
         if call.path == "[]":
             return f"{self.value(x)}[{self.subscript(more[0])}]"
         if call.path == ".astype":
@@ -211,13 +212,13 @@ class Writer(Identifiers):
             return self.value(value)
         said = f"{value:g}".replace("-", "m").replace(".", "p")
         array = f"np.array({self.value(value)}, {dtype.name!r})"
-        return self.once((repr(value), dtype), "c" + clean(said), array)
+        return self.once((repr(value), dtype), f"c{clean(said)}", array)
 
     # -- loops and branches ----------------------------------------------------------------
 
     def loop(self, item: Loop) -> Lines:
         """``while``, ``for`` over slices, ``for`` back over what the steps saved."""
-        stacks = {stack: self.unique(self.name(stack) + "_steps") for _, stack in item.stacked}
+        stacks = {stack: self.unique(f"{self.name(stack)}_steps") for _, stack in item.stacked}
         frames = "" if item.backward or item.frames is None else self.name(item.frames)
         lines = [f"{target} = []" for target in [frames, *stacks.values()] if target]
         lines += [f"{self.name(total)} = None" for _, total, _ in item.totals]
@@ -322,8 +323,5 @@ def _is_plain_product(call: Call) -> bool:
     """Two matrices of one dtype: ``np.dot`` gives the same bits as ``np.matmul`` with half the overhead."""
     place = call.out if call.into is None else call.into
     arrays = [*call.args, place]
-    plain = all(
-        isinstance(a, Array) and a.like is not None and a.ndim == 2 and a.dtype == place.dtype
-        for a in arrays
-    )
+    plain = all(isinstance(a, Array) and a.ndim == 2 and a.dtype == place.dtype for a in arrays)
     return plain and place.like.flags.c_contiguous and place.dtype.kind == "f"

@@ -38,7 +38,9 @@ class Line(str):
 def indented(lines: Iterable[str]) -> Lines:
     """The lines of a block; ``pass`` if they do nothing."""
     inner: Lines = [Line.of(f"    {line}", getattr(line, "op", None)) for line in lines]
-    return inner if any(not is_comment(line) for line in inner) else [*inner, "    pass"]
+    if all(map(is_comment, inner)):
+        inner.append("    pass")
+    return inner
 
 
 def comment(text: str) -> str:

@@ -28,7 +28,7 @@ _VIEWS = {
     np.reshape, np.transpose, np.swapaxes, np.expand_dims, np.squeeze, np.broadcast_to, np.moveaxis, np.flip,
     np.diagonal, np.ravel, np.lib.stride_tricks.sliding_window_view,
 }  # fmt: skip
-_JOINS = {np.concatenate, np.stack}
+_INTO = {np.concatenate, np.stack, np.dot}  #: they take ``out=``
 
 
 def is_ours(function) -> bool:
@@ -55,7 +55,7 @@ class Recorder:
         self.op: Any = None
         self.ignores: Names = ()
         self.retarget = Retarget(_RecordingNumPy(self))
-        self.running: Args = (None, (), {})
+        self.running: Any = None
         self.start = 0  # of the calls of the kernel that runs
 
     def kernel(self, primitive, args: Args, attrs: Attrs) -> Any:
@@ -142,7 +142,7 @@ class Recorder:
         if function in _VIEWS:
             return self._view(function, args, kwargs)
         like = _tried(function, args, kwargs)
-        kind = "compute" if function in _JOINS or function is np.dot else "fresh"
+        kind = "compute" if function in _INTO else "fresh"
         return self.add(kind, function, args, Array(self, like), kwargs)
 
     def _view(self, function, args: Args, kwargs: Attrs) -> Any:
@@ -241,7 +241,7 @@ def _is_looked_up(index) -> bool:
     if any(a.dtype.kind == "b" for a in arrays_in(index)):
         raise Unrecordable("a mask")
     parts = index if isinstance(index, tuple) else (index,)
-    return bool(arrays_in(index)) or any(isinstance(p, np.ndarray | list) for p in parts)
+    return any(isinstance(p, Array | np.ndarray | list) for p in parts)
 
 
 class _RecordingNumPy:

@@ -334,8 +334,8 @@ def by_position(function: Function) -> Function:
 
 def _same_definition(old: Function, new: Function) -> bool:
     """Whether a cell of a notebook was run again."""
-    places = {(k.__module__, k.__qualname__) for k in (old, new)}
-    return len(places) == 1 and new.__module__ == "__main__" and "<" not in new.__qualname__
+    same = old.__qualname__ == new.__qualname__ and "<" not in new.__qualname__
+    return same and old.__module__ == new.__module__ == "__main__"
 
 
 def elementwise(kernel: Function | None = None, /, **options: Any) -> Any:
