@@ -26,9 +26,13 @@ def _point(inputs: Any, keep: bool) -> Tensors:
     values = as_list(inputs)
     if keep and all(isinstance(v, Tensor) and v.requires_grad for v in values):
         return values
-    arrays = [v._data if isinstance(v, Tensor) else np.asarray(unmasked(v)) for v in values]
-    floats = [a if a.dtype.kind == "f" else a.astype(float) for a in arrays]
-    return [Tensor(a, requires_grad=True) for a in floats]
+    point = []
+    for v in values:
+        array = v._data if isinstance(v, Tensor) else np.asarray(unmasked(v))
+        if array.dtype.kind != "f":
+            array = array.astype(float)
+        point.append(Tensor(array, requires_grad=True))
+    return point
 
 
 def _packed(values: Listed, given: Any) -> Any:

@@ -305,7 +305,8 @@ class Lowering:
             like = seq.like
             if like is not None:
                 like = like[0] if len(like) else np.zeros(like.shape[1:], like.dtype)
-            item.slices.append((seq, self.result(inner, local, [seq], like)))
+            part = inner.values[local] = Array(self.recorder, like, local, near=[seq])
+            item.slices.append((seq, part))
         if op.type == "while":
             test = Names(self.program.blocks[op.attrs["cond_block"]], inner)
             self.inside(item.test, test)

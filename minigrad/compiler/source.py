@@ -27,7 +27,7 @@ _USUAL = {"keepdims": False, "initial": None}  # what need not be said
 #: identifiers that mean something else in the source
 RESERVED = {
     "np", "parameters", "kernels", "constants", "prepare", "step", "fits", "reversed", "zip", "range", "slice", "list",
-    "type", "results",
+    "type", "results", "_",
 }  # fmt: skip
 CHANGE = "parameters change from here on; an error before leaves them as they were"
 
@@ -204,8 +204,7 @@ class Writer(Identifiers):
 
     def operand(self, call: Call, value) -> str:
         """An argument; a number beside arrays of one dtype is an array, which NumPy takes faster."""
-        number = type(value) in (int, float) and isinstance(call.function, np.ufunc)
-        if not number or call.kind != "compute":
+        if type(value) not in (int, float) or not isinstance(call.function, np.ufunc):
             return self.value(value)
         dtype, *others = {a.dtype for a in call.args if isinstance(a, Array)}
         if others or not np.can_cast(np.min_scalar_type(value), dtype):

@@ -139,8 +139,8 @@ class Identifiers:
         for node in ast.walk(tree):
             name = getattr(node, "id", "_")
             attribute = getattr(node, "attr", "")
-            foreign = name not in self.taken and name != "_"
-            if foreign or attribute[:1] == "_" or isinstance(node, ast.Import | ast.ImportFrom):
+            foreign = name not in self.taken or attribute[:1] == "_"
+            if foreign or isinstance(node, ast.Import | ast.ImportFrom):
                 raise AssertionError(f"the source holds what nobody wrote: {ast.unparse(node)}")
         exec(builtins.compile(tree, filename, "exec"), names)
         ops = {k: op for k, line in enumerate(lines, 1) if (op := getattr(line, "op", None))}

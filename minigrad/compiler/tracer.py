@@ -216,7 +216,7 @@ class Recorder:
         into=None,
     ) -> Any:
         """Note a call; returns what it makes."""
-        call = Call(kind, function, tuple(args), out, kwargs or {}, self.op, into, self.ignores)
+        call = Call(kind, function, args, out, kwargs or {}, self.op, into, self.ignores)
         self.calls.append(call)
         return out
 
@@ -271,9 +271,9 @@ class _RecordingNumPy:
         return self._recorder.fill(shape, dtype or np.result_type(value), value)
 
     @contextmanager
-    def errstate(self, **kwargs) -> Iterator[None]:
+    def errstate(self, **ignored) -> Iterator[None]:
         before = self._recorder.ignores
-        self._recorder.ignores = (*before, *[k for k, v in kwargs.items() if v == "ignore"])
+        self._recorder.ignores = (*before, *ignored)  # kernels ask for nothing else
         try:
             yield
         finally:

@@ -20,7 +20,11 @@ from .windows import *
 
 __minigrad_ops__ = True  # frames of this module are never "the user's line"
 transpose = permute_dims
-subtract, multiply, divide, negative = sub, mul, div, neg  # the array API's longer names
+# the array API's longer names
+subtract = sub
+multiply = mul
+divide = div
+negative = neg
 remainder = mod
 
 #: every function users call as ``mg.…``

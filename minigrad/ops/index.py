@@ -293,12 +293,15 @@ def _selected(inputs, attrs):
 
 
 def _spread(inputs, attrs):
-    (mask, _), (rows, dtype) = inputs["mask"][0], inputs["x"][0]
+    mask, _ = inputs["mask"][0]
+    rows, dtype = inputs["x"][0]
     return [(mask + rows[1:], dtype)]
 
 
 def _merged(inputs, attrs):
-    (mask, _), (yes, dtype), (_no, other) = (inputs[s][0] for s in ("mask", "yes", "no"))
+    mask, _ = inputs["mask"][0]
+    yes, dtype = inputs["yes"][0]
+    _, other = inputs["no"][0]
     return [((mask[0], *yes[1:]), np.result_type(dtype, other))]
 
 

@@ -179,13 +179,15 @@ def conv_transpose2d(x, w, b=None, *, stride=1, padding=0, output_padding=0, dil
 
 def transposed_shape(x, w, groups, *how):
     """The shape of a `conv_transpose2d`; ``how``: stride, padding, dilation, output padding."""
-    sides = list(zip(x.shape[2:], w.shape[2:], *map(pair, how), strict=True))
-    size = [(n - 1) * s - 2 * p + d * (k - 1) + extra + 1 for n, k, s, p, d, extra in sides]
-    if any(extra >= max(s, 1) for _, _, s, _, _, extra in sides):
-        raise ValueError(
-            f"output_padding={how[-1]} is not smaller than stride={how[0]}; "
-            "repair: a smaller one; pad(result, pad_width) adds rows and columns of zeros"
-        )
+    size = []
+    sides = zip(x.shape[2:], w.shape[2:], *map(pair, how), strict=True)
+    for n, k, s, p, d, extra in sides:
+        if extra >= max(s, 1):
+            raise ValueError(
+                f"output_padding={how[-1]} is not smaller than stride={how[0]}; "
+                "repair: a smaller one; pad(result, pad_width) adds rows and columns of zeros"
+            )
+        size.append((n - 1) * s - 2 * p + d * (k - 1) + extra + 1)
     if min(size) < 1:
         raise ValueError(f"the result would be {size} large; repair: a smaller padding")
     return (len(x), w.shape[1] * groups, *size)

@@ -69,8 +69,10 @@ def check_finite(
     if np.isfinite(value).all():
         return
     what = "nan" if np.isnan(value).any() else "inf"
-    plain = {name: getattr(a, "_data", a) for name, a in args.items()}
-    shown = [f"{n} = {describe(a) if np.ndim(a) else a}" for n, a in plain.items()]
+    shown = []
+    for name, a in args.items():
+        plain = getattr(a, "_data", a)
+        shown.append(f"{name} = {describe(plain) if np.ndim(plain) else plain}")
     raise AnomalyError(
         f"{title} made {what}{place} from ({', '.join(shown)})\n  at {line}\n  this is the first op that did"
     )
@@ -90,8 +92,12 @@ def public_function(primitive: "Primitive", called: str) -> FunctionType:
     public.__doc__ = primitive.doc
     public.__module__ = kernel.__module__
     public.__qualname__ = called
-    vars(public).update(primitive=primitive, grad=primitive.grad, formula=primitive.formula)
-    vars(public)["__wrapped__"] = kernel  # whose signature it shows
+    vars(public).update(
+        primitive=primitive,
+        grad=primitive.grad,
+        formula=primitive.formula,
+        __wrapped__=kernel,  # whose signature it shows
+    )
     return public
 
 

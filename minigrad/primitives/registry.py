@@ -183,11 +183,12 @@ class Primitive:
 
         An ``axis`` in a list stays a list: whether that is one, NumPy says in the kernel.
         """
-        n, given = len(self.inputs), ()
+        n = len(self.inputs)
+        given: Args = ()
         if not self.list_input:
             values = self.placed(args, attrs)
-            args, values = tuple(values[:n]), values[n:]
-            single = args
+            args = single = tuple(values[:n])
+            values = values[n:]
         else:
             if args and isinstance(args[0], LISTED):
                 args, given = tuple(args[0]), args[1:]

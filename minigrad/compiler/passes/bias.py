@@ -28,6 +28,7 @@ def fold_bias(schedule: Schedule) -> None:
     True
     """
     items = schedule.items
+    gradients: Any = schedule.gradients
     makers: Any = makers_of(items)
     reads = Counter(arrays_in((items, schedule.fetched)))
     wide: dict[Array, Any] = {}  # x → x beside a column of ones
@@ -35,7 +36,8 @@ def fold_bias(schedule: Schedule) -> None:
     for addition in list(items):
         product, b = _operands(addition, np.add)
         x, w = _operands(makers.get(product), np.matmul)
-        (slab, of_w), (other, of_b) = (schedule.gradients.get(p, _NEITHER) for p in (w, b))
+        slab, of_w = gradients.get(w, _NEITHER)
+        other, of_b = gradients.get(b, _NEITHER)
         if slab is None or slab is not other or reads[product] != 1:
             continue
         start = _begin(of_w)
@@ -79,5 +81,5 @@ def _operands(call, function) -> Any:
 
 def _begin(part: Array) -> int:
     """Where a part of a slab begins."""
-    addresses = [a.like.ctypes.data for a in (part, part.roots[0])]
-    return (addresses[0] - addresses[1]) // part.dtype.itemsize  # type: ignore[no-any-return]
+    offset = part.like.ctypes.data - part.roots[0].like.ctypes.data
+    return offset // part.dtype.itemsize  # type: ignore[no-any-return]
