@@ -192,7 +192,8 @@ def untile(x, *, shape, repetitions):
     """Add up the repetitions: the gradient of `tile`."""
     times = tuple(np.atleast_1d(repetitions).tolist())
     ndim = max(len(shape), len(times))
-    times, old = (1,) * (ndim - len(times)) + times, (1,) * (ndim - len(shape)) + tuple(shape)
+    times = (1,) * (ndim - len(times)) + times
+    old = (1,) * (ndim - len(shape)) + tuple(shape)
     blocks = np.reshape(x, [n for pair in zip(times, old, strict=True) for n in pair])
     return np.add.reduce(blocks, axis=tuple(range(0, 2 * ndim, 2))).reshape(shape)
 

@@ -145,7 +145,9 @@ def check_counts(target, classes, advice="count classes from 0"):
 def check_rows(shape, target, axis):
     """Errors: `ValueError` for targets that do not name one class for each row."""
     axis = one_axis(axis, len(shape))
-    rows, target_shape, dtype = shape[:axis] + shape[axis + 1 :], np.shape(target), dtype_of(target)
+    rows = shape[:axis] + shape[axis + 1 :]
+    target_shape = np.shape(target)
+    dtype = dtype_of(target)
     if dtype.kind in "iu" and fits(target_shape, rows):
         return
     advice = f"integers of shape {list(rows)}"
@@ -214,7 +216,8 @@ def _likelihood(x, target, axis, reduction, weight, ignore_index, share):
 
 def _along(weight, x, axis):
     """One number for each class, along the axis of classes."""
-    shape, size = [1] * len(np.shape(x)), np.shape(x)[axis]
+    shape = [1] * len(np.shape(x))
+    size = np.shape(x)[axis]
     if not fits(np.shape(weight), (size,)):
         raise refusal(
             f"weight is {describe(weight)}, and there are {size} classes",

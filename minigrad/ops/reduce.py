@@ -261,7 +261,8 @@ def recurrence(a, b, *, axis, reverse=False):
     rows_a = np.moveaxis(a, axis, 0)
     rows_b = np.moveaxis(b, axis, 0)
     out = np.empty(np.shape(b), np.result_type(a, b))
-    rows, state = np.moveaxis(out, axis, 0), 0
+    rows = np.moveaxis(out, axis, 0)
+    state = 0
     for i in range(len(rows))[:: -1 if reverse else 1]:
         rows[i] = state = rows_b[i] + rows_a[i] * state
     return out

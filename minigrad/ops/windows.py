@@ -323,7 +323,8 @@ def plan(shape, kernel_size, stride, padding):
 
 def _winners(x, top, places, border):
     """For each place in a window: where it, and no earlier one, holds the largest element."""
-    x, free = padded(x, border, lowest(x.dtype)), np.ones(top.shape, bool)
+    x = padded(x, border, lowest(x.dtype))
+    free = np.ones(top.shape, bool)
     for place in places:
         hit = (x[place] == top) & free
         np.greater(free, hit, out=free)  # free, and no hit
