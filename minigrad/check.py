@@ -86,7 +86,7 @@ def gradgradcheck(
         outs = _with_grad(function(*points))
     seeds = [wrap(rng.uniform(0.5, 1.5, o.shape)).requires_grad_() for o in outs]
 
-    def first(*args: Any) -> Args:
+    def first(*args) -> Args:
         at, vs = args[: len(points)], args[len(points) :]
         ys = _with_grad(function(*at))
         return grad(ys, _with_grad(at), list(vs), create_graph=True, materialize_grads=True)
@@ -94,18 +94,18 @@ def gradgradcheck(
     return gradcheck(first, (*points, *seeds), eps, atol, rtol, raise_exception)
 
 
-def _with_grad(values: Any) -> list[Tensor]:
+def _with_grad(values) -> list[Tensor]:
     return [t for t in as_list(values) if isinstance(t, Tensor) and t.requires_grad]
 
 
 def _numeric_jacobian(
-    function: Any, points: list[Any], x: Tensor, o: int, eps: float
+    function, points: list[Any], x: Tensor, o: int, eps: float
 ) -> tuple[Any, Any]:
     """Central differences, and where the one-sided slopes disagree (a kink)."""
     start = x._data
     flat = np.array(start, float).reshape(-1)
 
-    def at(step: Any) -> Any:  # x itself is moved: the function may be a model that holds it
+    def at(step) -> Any:  # x itself is moved: the function may be a model that holds it
         x._data = (flat + step).reshape(start.shape)
         try:
             with enable_grad():
@@ -122,9 +122,7 @@ def _numeric_jacobian(
     return (up - down) / (2 * eps), kinks
 
 
-def _verdict(
-    ours: Any, theirs: Any, kinks: Any, bad: Any, o: int, k: int, x: Tensor, out: Tensor
-) -> str:
+def _verdict(ours, theirs, kinks, bad, o: int, k: int, x: Tensor, out: Tensor) -> str:
     error = np.where(bad, np.nan_to_num(np.abs(ours - theirs), nan=np.inf), -1)
     j, i = divmod(int(error.argmax()), error.shape[1])
     a, b = ours[j, i], theirs[j, i]

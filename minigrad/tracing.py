@@ -72,11 +72,11 @@ def derivations(program: Program) -> tuple[Function, Function]:
     """
     calls: dict[Any, tuple[Any, Listed]] = {}  # node → what was called, its outputs
 
-    def note(primitive: Any, args: Any, attrs: Attrs, outs: Listed) -> None:
+    def note(primitive, args, attrs: Attrs, outs: Listed) -> None:
         node = next(o.grad_fn for o in outs if o.grad_fn is not None)
         calls[node] = (primitive, args, attrs), outs
 
-    def derive(tensor: Any) -> None:
+    def derive(tensor) -> None:
         needed: set[Any] = set()
         waiting = [tensor]
         for at in waiting:  # which grows on the way

@@ -200,7 +200,7 @@ def free(nodes: Listed, remember: bool) -> None:
 _UNITS: dict[type, Any] = {t: t(1) for t in (np.float32, np.float64)}
 
 
-def target_edge(tensor: Any) -> Any:
+def target_edge(tensor) -> Any:
     """Where a gradient of a Tensor goes that is asked for."""
     if not isinstance(tensor, Tensor):
         advice = "the Tensors that the output was computed from"
@@ -211,7 +211,7 @@ def target_edge(tensor: Any) -> Any:
     return tensor._node
 
 
-def roots_of(outputs: Any, seeds: Any, create: bool) -> Roots:
+def roots_of(outputs, seeds, create: bool) -> Roots:
     """The edge of each output, with its seed: an array, or a Tensor to ``create`` a graph."""
     if outputs.__class__ is Tensor and seeds is None and not create:
         unit, edge = _UNITS.get(outputs._data.__class__), outputs._node
@@ -226,7 +226,7 @@ def roots_of(outputs: Any, seeds: Any, create: bool) -> Roots:
     return [_root(o, s, create) for o, s in zip(outputs, seeds, strict=True)]
 
 
-def _root(out: Any, seed: Any, create: bool) -> tuple[Any, Any]:
+def _root(out, seed, create: bool) -> tuple[Any, Any]:
     """The edge of an output and its seed, checked."""
     if not isinstance(out, Tensor):
         what = f"backward starts from a Tensor, not from {describe(out)}"
@@ -322,7 +322,7 @@ class Walk:
             elif self.writes and n.__class__ is AccumulateGrad and n.variable.requires_grad:
                 self.reached[n.variable] = grads[0]  # unless it was frozen meanwhile
 
-    def _arrive(self, edge: Any, g: Any) -> None:
+    def _arrive(self, edge, g) -> None:
         """Add a gradient to what came to an edge, in memory of its own."""
         at, key = self.arrived, edge
         if edge.__class__ is Output:
@@ -331,7 +331,7 @@ class Walk:
         before = at.get(key)
         at[key] = g if before is None else before + g
 
-    def _one(self, n: Any, grads: Listed) -> None:
+    def _one(self, n, grads: Listed) -> None:
         """Run the rules of one node, and all that may be asked of it."""
         if n.several:
             grads = n.complete(grads)
@@ -346,7 +346,7 @@ class Walk:
             if edge is not None and g is not None:
                 self._arrive(edge, g)
 
-    def _pull(self, n: Any, grads: Listed) -> Any:
+    def _pull(self, n, grads: Listed) -> Any:
         g = grads if n.several else grads[0]
         return n.pull_graph(g) if self.create else n.pull(g)
 
@@ -366,7 +366,7 @@ class Walk:
         if not retain:
             free(self.runs, len(self.order) <= REMEMBERED_NODES)
 
-    def _behind(self, tensor: Any, g: Any) -> None:
+    def _behind(self, tensor, g) -> None:
         """Call the hooks behind the new ``.grad`` of a leaf."""
         hooks = tensor._node.hooks if tensor._node.__class__ is AccumulateGrad else None
         if hooks is None:
@@ -381,7 +381,7 @@ class Walk:
 
     # -- hooks: who looks at gradients that pass, or changes them ------------------------------
 
-    def _tensor_hooks(self, n: Any, index: int, g: Any) -> Any:
+    def _tensor_hooks(self, n, index: int, g) -> Any:
         """Tensor hooks, then retain_grad."""
         for hook in list(n.hooks.tensor.get(index, {}).values()):
             g = self._hooked(hook(_shown(g)), g, "a tensor hook")
@@ -389,7 +389,7 @@ class Walk:
             self.reached[tensor] = g
         return g
 
-    def _hooked(self, new: Any, old: Any, what: str) -> Any:
+    def _hooked(self, new, old, what: str) -> Any:
         """What a hook returned in the place of a gradient."""
         if new is None:
             return old
@@ -399,9 +399,7 @@ class Walk:
             raise refusal(said, "return a gradient of that shape, or None to leave it as it is")
         return (new if isinstance(new, Tensor) else wrap(data)) if self.create else data
 
-    def _node_hooks(
-        self, hooks: dict[int, Any], grads: Any, what: str, slots: str, *seen: Any
-    ) -> Any:
+    def _node_hooks(self, hooks: dict[int, Any], grads, what: str, slots: str, *seen) -> Any:
         """What hooks make of all gradients that go into a node or come out of it."""
         for hook in list(hooks.values()):
             new = hook(tuple(map(_shown, grads)), *seen)
@@ -414,7 +412,7 @@ class Walk:
             grads = [self._hooked(a, b, what) for a, b in zip(parts, grads, strict=True)]
         return grads
 
-    def _with_node_hooks(self, n: Any, grads: Listed) -> Any:
+    def _with_node_hooks(self, n, grads: Listed) -> Any:
         """Node prehooks → rule → node hooks; saved values unpacked for the time of the rule."""
         grads = self._node_hooks(n.hooks.pre, grads, *PREHOOK)
         packed = [(n, s, getattr(n, s)) for s in n.saved_slots]
@@ -427,7 +425,7 @@ class Walk:
         return self._node_hooks(n.hooks.post, gave, "a node hook", "grad_inputs", seen)
 
 
-def _shown(g: Any) -> Any:
+def _shown(g) -> Any:
     """A gradient as a Tensor of its own, as hooks see it."""
     return g if g is None or isinstance(g, Tensor) else wrap(np.array(g))
 
@@ -435,7 +433,7 @@ def _shown(g: Any) -> Any:
 # -- what leaves get ----------------------------------------------------------------------
 
 
-def accumulated(tensor: Tensor, g: Any, own: bool, create: bool) -> Any:
+def accumulated(tensor: Tensor, g, own: bool, create: bool) -> Any:
     """The new ``.grad`` of a leaf, a Tensor or an array, in memory of its own, in the leaf's shape and dtype."""
     old = tensor.grad
     if create:
@@ -449,7 +447,7 @@ def accumulated(tensor: Tensor, g: Any, own: bool, create: bool) -> Any:
     return wrap(np.asarray(old._data + g)) if old._node is None else old + wrap(g)
 
 
-def fitted(tensor: Tensor, g: Any, own: bool) -> Any:
+def fitted(tensor: Tensor, g, own: bool) -> Any:
     """A gradient in its leaf's shape and dtype and in memory nobody else holds."""
     data = tensor._data
     if g.shape != data.shape:

@@ -87,7 +87,7 @@ class FunctionNode(Several):
     gave: Any
     replayed: bool  # `gave` is given once more
 
-    def __init__(self, function: Any, ctx: Context, args: Args, outs: Listed) -> None:
+    def __init__(self, function, ctx: Context, args: Args, outs: Listed) -> None:
         frame = user_frame(3)
         line = () if frame is None else (frame.f_code, frame.f_lasti)
         self._begin(tuple(edge_of(a) for a in args), *line)
@@ -121,7 +121,7 @@ class FunctionNode(Several):
         if self.ctx.saved:
             self.ctx.saved = self._saved_tensors = FREED
 
-    def pull(self, g: Any) -> Any:
+    def pull(self, g) -> Any:
         if self.replayed:
             return self.gave
         with no_grad():
@@ -131,21 +131,21 @@ class FunctionNode(Several):
         self.gave = [None if x is None else np.array(x) for x in grads] if small else None
         return grads
 
-    def pull_graph(self, g: Any) -> Any:
+    def pull_graph(self, g) -> Any:
         self.ctx._node = self
         try:
             return self._run(g, self._last)
         finally:
             self.ctx._node = None
 
-    def _last(self, found: Any, *grads: Any) -> Any:
+    def _last(self, found, *grads) -> Any:
         """What was found without a graph, and must not be differentiated."""
         # in the place of the inputs: what hangs on them hangs on their gradients, too
         edges = zip(self.edges, self.shapes, strict=True)
         inputs = [wrap(np.broadcast_to(0.0, s), e) for e, s in edges if e is not None]
         return _Last.apply(self.function.__name__, found, *grads, *inputs)
 
-    def _run(self, grads: Listed, last: Any = None) -> Listed:
+    def _run(self, grads: Listed, last=None) -> Listed:
         gave, count = as_list(self.function.backward(self.ctx, *grads)), len(self.shapes)
         while len(gave) > count and gave[-1] is None:
             gave.pop()  # more None than arguments say nothing wrong
@@ -192,7 +192,7 @@ class Function:
     tensor(12.)
     """
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options) -> None:
         super().__init_subclass__(**options)
         for name in ("forward", "backward"):
             if "self" in signature(getattr(cls, name)).parameters:
@@ -248,12 +248,12 @@ class Function:
         return tuple(outs) if isinstance(result, tuple | list) else outs[0]
 
 
-def edge_of(value: Any) -> Any:
+def edge_of(value) -> Any:
     """Where the gradient of an argument goes."""
     return value._node if isinstance(value, Tensor) else None
 
 
-def _among(tensor: Any, others: Iterable[Any]) -> bool:
+def _among(tensor, others: Iterable[Any]) -> bool:
     return any(tensor is other for other in others)
 
 
@@ -275,7 +275,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(backward)
-    def once(ctx: Any, *grads: Any) -> Any:
+    def once(ctx, *grads) -> Any:
         with no_grad():
             found = backward(ctx, *grads)
         # without a node, nobody asked for a graph of the gradients
@@ -288,12 +288,12 @@ class _Last(Function):
     """Hands gradients on; the end of what can be differentiated."""
 
     @staticmethod
-    def forward(ctx: Any, name: str, found: Any, *sources: Any) -> Any:
+    def forward(ctx, name: str, found, *sources) -> Any:
         ctx.name = name
         return found
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx, *grads) -> Any:
         what = f"{ctx.name}.backward is marked once_differentiable or returned an array of NumPy: "
         what += "it has no second derivative (jvp takes one, too)"
         raise refusal(what, "compute it in backward with the functions of minigrad", GradError)
@@ -324,7 +324,7 @@ def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
     tensors = [a for a in args if isinstance(a, Tensor)]
     versions = [t._version for t in tensors]
 
-    def number(value: Any) -> int:
+    def number(value) -> int:
         specs.append((value.shape, value.dtype))
         return len(specs) - 1
 
@@ -352,7 +352,7 @@ def checkpoint(function: Callable[..., Any], *args: Any) -> Any:
             raise GradError(told(what, advice, ""))
         return saved
 
-    def draw(make: Any) -> Any:  # which a checkpoint around this one may give
+    def draw(make) -> Any:  # which a checkpoint around this one may give
         drawn.append(around(make))
         return drawn[-1]
 

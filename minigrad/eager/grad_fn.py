@@ -75,12 +75,12 @@ FREED = Mark("<freed by backward>")  #: stands where a saved value was
 FEW_BYTES = 16_384  #: the largest value that a node keeps when it is freed, to be explained
 
 
-def bytes_of(value: Any) -> int:
+def bytes_of(value) -> int:
     """What a saved value takes: an array, or a list of them."""
     return sum(getattr(part, "nbytes", 0) for part in parts_of(value))
 
 
-def parts_of(value: Any) -> Listed:
+def parts_of(value) -> Listed:
     """The arrays of a saved value: of a list slot several, else one."""
     return value if isinstance(value, list) else [value]
 
@@ -109,13 +109,13 @@ class Node:
     hooks: Hooks | None
     pull: Any
 
-    def _begin(self, edges: Args, code: Any = None, lasti: int = 0) -> None:
+    def _begin(self, edges: Args, code=None, lasti: int = 0) -> None:
         """What an ``__init__`` sets; nodes of primitives have none: to make one is faster so."""
         self.g = self.hooks = None
         self.own, self.freed, self.seq = False, False, next_seq()
         self.edges, self.code, self.lasti = edges, code, lasti
 
-    def give(self, grads: Any) -> None:
+    def give(self, grads) -> None:
         """Add each gradient to what its edge has, in memory of its own."""
         for edge, g in zip(self.edges, grads, strict=True):
             if edge is not None and g is not None:
@@ -151,7 +151,7 @@ class Node:
         """The name PyTorch would print: ``MulBackward0``."""
         return type(self).__name__
 
-    def remembered(self, constants: Any = (), roots: Any = ()) -> ByName:
+    def remembered(self, constants=(), roots=()) -> ByName:
         """What is known of the forward pass, and of the last backward if it began here.
 
         ``constants``: (node, input) → a number that nobody saved; ``roots``: the nodes to look back from, if several.
@@ -170,7 +170,7 @@ class Node:
         advice = "call the first backward with retain_graph=True, or compute the forward pass again"
         return self.error(f"{what} were freed the first time.", f"{advice}.")
 
-    def error(self, what: str, advice: str, error: Any = GradError) -> Any:
+    def error(self, what: str, advice: str, error=GradError) -> Any:
         """What to raise where something is wrong with this node."""
         return error(told(f"{what}\n  made at {self.where()}", advice, ""))
 
@@ -220,7 +220,7 @@ class Output:
     __slots__ = ("edges", "g", "index", "node", "own", "seq")
     hooks, freed, saved_slots = None, False, ()
 
-    def __init__(self, node: Any, index: int) -> None:
+    def __init__(self, node, index: int) -> None:
         self.node, self.index, self.g, self.own = node, index, None, False
         self.edges, self.seq = (node,), node.seq + 0.5  # older than its users, newer than its node
 
@@ -234,7 +234,7 @@ class Output:
             node.g[self.index] = g if before is None else before + g
 
 
-def place_of(edge: Any) -> tuple[Any, int]:
+def place_of(edge) -> tuple[Any, int]:
     """An edge as ``next_functions`` shows it: a node, and which of its outputs."""
     return (edge.node, edge.index) if edge.__class__ is Output else (edge, 0)
 
@@ -247,7 +247,7 @@ class AccumulateGrad(Node):
 
     __slots__ = ("ref",)
 
-    def __init__(self, leaf: Any) -> None:
+    def __init__(self, leaf) -> None:
         self._begin(())
         self.seq, self.ref = 0.0, weakref.ref(leaf)
 
@@ -260,7 +260,7 @@ class AccumulateGrad(Node):
         return "a leaf"
 
 
-def packed(value: Any, pack: Function, unpack_hook: Function) -> Any:
+def packed(value, pack: Function, unpack_hook: Function) -> Any:
     """A saved value, or a list of them, as `saved_tensors_hooks` wants it kept: an array as a function that gives it.
 
     Errors there: `GradError` unless what ``unpack`` gives back can be what was saved.
@@ -283,19 +283,19 @@ def packed(value: Any, pack: Function, unpack_hook: Function) -> Any:
     return unpacked
 
 
-def unpack(value: Any) -> Any:
+def unpack(value) -> Any:
     """A saved value, or a list of them, as it was saved."""
     if value.__class__ is list:
         return [unpack(v) for v in value]
     return value() if value.__class__ is FunctionType else value
 
 
-def named(tensor: Any) -> str:
+def named(tensor) -> str:
     """The name of a Tensor, as errors add it."""
     return f" ({tensor.name})" if tensor.name else ""
 
 
-def no_graph_reason(x: Any) -> str:
+def no_graph_reason(x) -> str:
     """Why a Tensor has no graph; errors of backward say it, too."""
     cut = getattr(x, "_cut", "never there")
     if isinstance(cut, Primitive):

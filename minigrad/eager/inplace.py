@@ -35,14 +35,14 @@ def newest_change() -> int:
     return _newest
 
 
-def memory_of(array: Any) -> Any:
+def memory_of(array) -> Any:
     """The array that owns the memory of a view."""
     while isinstance(getattr(array, "base", None), np.ndarray):
         array = array.base
     return array
 
 
-def last_change(array: Any) -> Change:
+def last_change(array) -> Change:
     """The last in-place change of this memory."""
     return _changes.get(id(memory_of(array)), (0, 0, None, ""))
 
@@ -68,7 +68,7 @@ def changed_since(node: Node) -> Iterator[tuple[str, Any, int, str]]:
                 yield slot, array, version, line
 
 
-def _is_shared(tensor: Any, operands: Listed, views: int) -> bool:
+def _is_shared(tensor, operands: Listed, views: int) -> bool:
     """Whether another Tensor than the operands, which hold so many views, would see a change of this one.
 
     Its graph would know nothing of the change.
@@ -80,12 +80,12 @@ def _is_shared(tensor: Any, operands: Listed, views: int) -> bool:
     return related and sys.getrefcount(memory) > ALONE + views
 
 
-def _has_graph(tensor: Any, operands: Listed) -> bool:
+def _has_graph(tensor, operands: Listed) -> bool:
     """Whether a change of this Tensor belongs to a graph."""
     return MODE.get().grad and any(t._node is not None for t in (tensor, *operands))
 
 
-def _two_graphs(tensor: Any) -> Exception:
+def _two_graphs(tensor) -> Exception:
     """What to raise where a change would be seen by a Tensor whose graph knows nothing of it."""
     what = "has views" if memory_of(tensor._data) is tensor._data else "is a view of another Tensor"
     shown = f"{describe(tensor)}{named(tensor)} {what}"
@@ -94,7 +94,7 @@ def _two_graphs(tensor: Any) -> Exception:
     return refusal(shown, advice, GradError)
 
 
-def augment(tensor: Any, function: Any, other: Any) -> Any:
+def augment(tensor, function, other) -> Any:
     """``y *= 5``: in place; of a shared view, a new Tensor if Python puts that back.
 
     ``y[1:] *= 5`` puts it back with ``y[1:] = …``, which both graphs know of; ``view *= 5`` is refused.
@@ -122,12 +122,12 @@ class Overwritten(Node):
     __slots__ = ("_saved_view",)
     saved_slots = ("_saved_view",)
 
-    def __init__(self, view: Any, array: Any) -> None:
+    def __init__(self, view, array) -> None:
         self._begin((view._node,), view.grad_fn.code, view.grad_fn.lasti)
         self._saved_view = array
 
 
-def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
+def change(tensor, function, *args, **attrs) -> Any:
     """Give a tensor the value ``function(tensor, *args)`` in its own memory; its graph then starts from this op.
 
     All or nothing: an error, or a signal, leaves values, graph and versions as they were.
@@ -178,7 +178,7 @@ def change(tensor: Any, function: Any, *args: Any, **attrs: Any) -> Any:
     return tensor
 
 
-def _views_among(operands: Listed, tensor: Any) -> Listed:
+def _views_among(operands: Listed, tensor) -> Listed:
     """The operands that are views of a Tensor which is to change: ``y[:2] = y[1:]``."""
     memory = memory_of(tensor._data)
     others = [o for o in operands if o is not tensor and memory_of(o._data) is memory]
@@ -190,7 +190,7 @@ def _views_among(operands: Listed, tensor: Any) -> Listed:
     return others
 
 
-def _check_fit(result: Any, memory: Any) -> None:
+def _check_fit(result, memory) -> None:
     if result.shape != memory.shape:
         what = f"an in-place op cannot change the shape {list(memory.shape)} to "
         raise refusal(f"{what}{list(result.shape)}", OUT_OF_PLACE, ShapeError)
@@ -199,7 +199,7 @@ def _check_fit(result: Any, memory: Any) -> None:
         raise refusal(what, OUT_OF_PLACE, DTypeError)
 
 
-def _write(memory: Any, values: Any) -> None:
+def _write(memory, values) -> None:
     """Change memory, and its version with it."""
     global _newest
     owner = memory_of(memory)
@@ -210,7 +210,7 @@ def _write(memory: Any, values: Any) -> None:
     np.copyto(memory, values, casting="same_kind")
 
 
-def _move(tensor: Any, result: Any, retained: bool) -> None:
+def _move(tensor, result, retained: bool) -> None:
     """Put a Tensor behind the node of its new value, if that has one; `retain_grad` is of the value it has now."""
     old, tensor._node = tensor._node, result._node
     if retained:

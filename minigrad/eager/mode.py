@@ -41,11 +41,11 @@ class _Switch(ContextDecorator):
     #: what `__exit__` resets, and the same of the blocks around it
     _entered: tuple[Token[Mode], Any] | None = None
 
-    def __init_subclass__(cls, **changes: Any) -> None:
+    def __init_subclass__(cls, **changes) -> None:
         if changes:
             cls.changes = changes
 
-    def __new__(cls, *given: Any, **keywords: Any) -> Any:
+    def __new__(cls, *given, **keywords) -> Any:
         made = object.__new__(cls)
         if cls.__init__ is _Switch.__init__ and given and callable(given[0]):
             return made(given[0])  # ``@mg.no_grad`` without parentheses
@@ -66,12 +66,12 @@ class _Switch(ContextDecorator):
     def __call__(self, function: Any) -> Any:
         if iscoroutinefunction(function):
 
-            async def switched(*args: Any, **kwargs: Any) -> Any:
+            async def switched(*args, **kwargs) -> Any:
                 with copy(self):
                     return await function(*args, **kwargs)
         elif isgeneratorfunction(function):
 
-            def switched(*args: Any, **kwargs: Any) -> Any:  # type: ignore[misc]
+            def switched(*args, **kwargs) -> Any:  # type: ignore[misc]
                 return _steps(function(*args, **kwargs), self)
         else:
             return super().__call__(function)
@@ -81,7 +81,7 @@ class _Switch(ContextDecorator):
         return copy(self)
 
 
-def _steps(generator: Any, switch: _Switch) -> Any:
+def _steps(generator, switch: _Switch) -> Any:
     """A generator whose steps run in a mode; between them its caller's mode is untouched."""
     step, value = generator.send, None
     while True:

@@ -341,7 +341,7 @@ def _compile(lines: Iterable[str], name: str, namespace: ByName, primitive: Prim
     return namespace[name]
 
 
-def on_arrays(rule: Any) -> Any:
+def on_arrays(rule) -> Any:
     """A rule of the package as it runs on arrays: with kernels in place of the functions that look at types first."""
     if not of_package(rule):
         return rule  # a user may define a name anew at any time
@@ -380,7 +380,7 @@ def fast_kernel(primitive: Primitive) -> Any:
 def _first_call(name: str) -> Any:
     """A method that writes this function for the class of its node, where it stands from then on."""
 
-    def write(node: Any, *args: Any) -> Any:
+    def write(node, *args) -> Any:
         p = node.primitive
         lines = free_source(p) if name == "free" else push_source(p, name)
         setattr(type(node), name, _compile(lines, name, {}, p))
@@ -410,23 +410,23 @@ EAGER["apply"] = apply
 # -- what these texts call -------------------------------------------------------------------
 
 
-def own(value: Any) -> Any:
+def own(value) -> Any:
     """A copy for saving: an array that a user can still reach may change before backward reads it."""
     return np.array(value) if isinstance(value, CHANGEABLE) else value
 
 
-def owned(values: Any, arrays: Listed) -> Listed:
+def owned(values, arrays: Listed) -> Listed:
     """The arrays of a list as they are saved."""
     pairs = zip(values, arrays, strict=True)
     return [d if isinstance(x, Tensor) and not x._exposed else own(d) for x, d in pairs]
 
 
-def plain(value: Any, primitive: Primitive, k: int, behind: Args) -> Any:
+def plain(value, primitive: Primitive, k: int, behind: Args) -> Any:
     """A number as it is (it takes on the other operand's dtype), anything else as an array."""
     return value if isinstance(value, AS_IT_IS) else as_array(value, primitive, k, behind)
 
 
-def as_array(value: Any, primitive: Primitive, k: int, behind: Args) -> Any:
+def as_array(value, primitive: Primitive, k: int, behind: Args) -> Any:
     """What a kernel computes with, of its k-th input: none turns lists into arrays itself.
 
     An input ``behind`` it that was not given is told first.
@@ -441,7 +441,7 @@ def as_array(value: Any, primitive: Primitive, k: int, behind: Args) -> Any:
         raise op_error(primitive.type, [primitive.inputs[k]], [value], {}, error) from error
 
 
-def an_array(primitive: Primitive, out: Any) -> Any:
+def an_array(primitive: Primitive, out) -> Any:
     """What a kernel returned, if it is an array or a number."""
     if isinstance(out, np.ndarray | np.generic):
         return out
@@ -451,7 +451,7 @@ def an_array(primitive: Primitive, out: Any) -> Any:
     raise refusal(what, "np.asarray(…) of it; functions of NumPy (np.exp, not math.exp)", RuleError)
 
 
-def outputs_of(primitive: Primitive, result: Any) -> Any:
+def outputs_of(primitive: Primitive, result) -> Any:
     """The outputs that a kernel returned, as many as it has."""
     count = len(result) if isinstance(result, tuple | list) else 1
     if not primitive.list_output and count != len(primitive.outputs):
@@ -460,7 +460,7 @@ def outputs_of(primitive: Primitive, result: Any) -> Any:
     return [an_array(primitive, out) for out in result]
 
 
-def is_foreign(value: Any) -> bool:
+def is_foreign(value) -> bool:
     """Whether another engine has to answer for a value."""
     return isinstance(value, Value) and not isinstance(value, Tensor)
 
@@ -470,7 +470,7 @@ def any_tensor(values: Args) -> bool:
     return any(isinstance(v, Tensor) for v in values)
 
 
-def attach(node: Any, outs: list[Tensor]) -> None:
+def attach(node, outs: list[Tensor]) -> None:
     """Put each of several results behind its output of the node, if a gradient flows through it."""
     p = node.primitive
     for k, out in enumerate(outs):
@@ -493,7 +493,7 @@ def observe(mode: Mode, node: Node, args: Args, attrs: Attrs, outs: Listed) -> N
         node._hooks()
 
 
-def joined(value: Any, edge: Any) -> Any:
+def joined(value, edge) -> Any:
     """A saved value, or a list of them, as the Tensor it was: joined to the graph by its edge."""
     if isinstance(value, list):
         return [joined(v, e) for v, e in zip(value, edge or [None] * len(value), strict=True)]
@@ -502,7 +502,7 @@ def joined(value: Any, edge: Any) -> Any:
     return edge.variable if edge.__class__ is AccumulateGrad else wrap(value, edge)
 
 
-def spread(grads: Any, edges: Listed) -> Listed:
+def spread(grads, edges: Listed) -> Listed:
     """The gradients of a list, one per edge; None where nobody wants it."""
     if grads is None:
         return [None] * len(edges)

@@ -450,7 +450,7 @@ class Tensor(Operators):
         """
         return change(self, _assigned, other)  # type: ignore[no-any-return]
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index, value) -> None:
         change(self, setitem, value, index=index)
 
     # -- its values: arrays, numbers, text -----------------------------------------------------
@@ -510,7 +510,7 @@ class Tensor(Operators):
             raise refusal(what, advice, DTypeError)
         return self._data.item()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype=None, copy: bool | None = None) -> Array:
         self._refuse_if_graph("NumPy")
         return np.array(self._data, dtype)
 
@@ -522,7 +522,7 @@ class Tensor(Operators):
                 GradError,
             )
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc, method: str, *inputs, **kwargs) -> Any:
         return ufunc_on_values(ufunc, method, inputs, kwargs, Tensor)
 
     @property
@@ -531,7 +531,7 @@ class Tensor(Operators):
         self._refuse_if_graph("numpy.ma", "m.filled(0.0) * x, with a number in the gaps")
         raise AttributeError("_mask")
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(self, function, types, args, kwargs) -> Any:
         """A NumPy function, on the values: refused where that would cut a graph."""
 
         def refuse(tensor: Tensor) -> None:
@@ -550,7 +550,7 @@ class Tensor(Operators):
     def __iter__(self) -> Iterator[Tensor]:
         return iter([self[k] for k in range(len(self))])
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value) -> bool:
         return bool((self._data == value).any())
 
     def __repr__(self) -> str:
@@ -577,7 +577,7 @@ class Count(int):
         raise refusal(f"x.size is a number, {int(self)}, and no method", advice, DTypeError)
 
 
-def _array(data: Any, dtype: Any) -> Array:
+def _array(data, dtype) -> Array:
     data = data._data if isinstance(data, Tensor) else plain_list(data)
     unmasked(data)
     try:
@@ -593,7 +593,7 @@ def _array(data: Any, dtype: Any) -> Array:
     return array
 
 
-def plain_list(data: Any) -> Any:
+def plain_list(data) -> Any:
     """Nested lists with the Tensors in them replaced by their values; refused where that would cut a graph."""
     return _values(data, _refuse_in_list)
 
@@ -605,7 +605,7 @@ def _refuse_in_list(tensor: Tensor) -> None:
         raise refusal(what, advice, GradError)
 
 
-def wrap(data: Any, node: Any = None) -> Tensor:
+def wrap(data, node=None) -> Tensor:
     """A Tensor around an array, without a copy."""
     made = _new(Tensor)
     made._data = data
@@ -634,13 +634,13 @@ def tensor(
 EAGER["leaf"] = tensor
 
 
-def _assigned(tensor: Any, other: Any) -> Tensor:
+def _assigned(tensor, other) -> Tensor:
     """The values of another in the shape of a Tensor, which has no part in them."""
     values = other if isinstance(other, Operators) else wrap(np.asarray(other))
     return broadcast_to(values, shape=tensor.shape)  # type: ignore[no-any-return]
 
 
-def _augmented(function: Any) -> Any:
+def _augmented(function) -> Any:
     """The method of a sign like ``+=``."""
     return lambda self, other: augment(self, function, other)
 
@@ -649,7 +649,7 @@ for _name in ("add", "sub", "mul", "truediv", "pow", "mod", "floordiv"):
     setattr(Tensor, f"__i{_name}__", _augmented(getattr(Operators, f"__{_name}__")))
 
 
-def _values(given: Any, refuse: Callable[[Tensor], None]) -> Any:
+def _values(given, refuse: Callable[[Tensor], None]) -> Any:
     """Nested lists and dictionaries with arrays in place of Tensors, unless one of these is refused."""
     if isinstance(given, Tensor):
         refuse(given)

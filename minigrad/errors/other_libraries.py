@@ -20,7 +20,7 @@ def missing(
     owner: str,
     name: str,
     table: Mapping[str, str],
-    obj: Any = None,
+    obj=None,
     home: str = "",
     known: Iterable[str] = (),
 ) -> AttributeError:

@@ -47,7 +47,7 @@ def generator(seed: Seed) -> np.random.Generator:
 _SWITCHES = ("bias", "bidirectional", "batch_first")
 
 
-def check(layer: str, **given: Any) -> None:
+def check(layer: str, **given) -> None:
     """Check that sizes are whole numbers above 0, and that what is on or off is True or False.
 
     Elsewhere numbers stand in the places of these.  Errors: `ShapeError` that quotes the value.

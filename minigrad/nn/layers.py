@@ -52,7 +52,7 @@ class FunctionLayer(Module):
     function: ClassVar[Function]
     __match_args__: ClassVar[Names]
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options) -> None:
         dataclass(cls, repr=False, eq=False)
         super().__init_subclass__(**options)
 
@@ -241,7 +241,7 @@ class Dropout(Module):
         return ops.dropout(x, p=self.p, seed=seed, training=self.training)
 
 
-def _descend(block: Any, value: Any, attrs: Mapping[str, Any], **inputs: Any) -> None:
+def _descend(block, value, attrs: Mapping[str, Any], **inputs) -> None:
     """``value = value - learning_rate * grad`` in every run: the update of plain gradient descent."""
     slots = {"param": value, **inputs}
     block.append_op("sgd", slots, {"param_out": value}, attrs, role="optimize")
@@ -484,7 +484,7 @@ class BatchNorm(Module):
             self._remember(x)
         return ops.batch_norm(x, self.weight, self.bias, eps=self.eps, **known)
 
-    def _remember(self, x: Any) -> None:
+    def _remember(self, x) -> None:
         """Move what runs towards the statistics of this batch: in a Program, in every run."""
         if not isinstance(x, Tensor):
             with x.block.program.role_guard("optimize"):
@@ -502,7 +502,7 @@ class BatchNorm(Module):
             changes += replaced(running, new, running.grad)
         set_all(changes)
 
-    def _statistics(self, x: Any) -> Iterator[tuple[Any, Any]]:
+    def _statistics(self, x) -> Iterator[tuple[Any, Any]]:
         axes = (0, *range(2, len(x.shape)))
         yield self.running_mean, ops.mean(x, axis=axes)
         yield self.running_var, ops.var(x, axis=axes, correction=1)
@@ -574,7 +574,7 @@ class Recurrent(Module):
         x = x.swapaxes(0, 1) if self.batch_first else x
         return x, states[0] if self.states == 1 else tuple(states)
 
-    def _states(self, x: Any, state: Any, count: int) -> Listed:
+    def _states(self, x, state, count: int) -> Listed:
         """The first states of each layer; None for zeros."""
         if state is None:
             return [None] * count
@@ -589,14 +589,14 @@ class Recurrent(Module):
             )
         return [parts] if count == 1 else [[s[k] for s in parts] for k in range(count)]
 
-    def _run(self, x: Any, states: Any) -> tuple[Any, Listed]:
+    def _run(self, x, states) -> tuple[Any, Listed]:
         """One layer in one direction."""
         fed = ops.linear(x, self.weight_x, self.bias)
         if states is None:
             states = [ops.zeros_like(fed.sum(0)[:, : self.hidden])] * self.states
         if not isinstance(x, Tensor):
 
-            def step(row: Any, *before: Any) -> tuple[Listed, Listed]:
+            def step(row, *before) -> tuple[Listed, Listed]:
                 after = self.step(row, *before)
                 return after[:1], after
 
@@ -736,6 +736,6 @@ class MultiHeadAttention(Module):
         mixed = (scores.softmax() @ v).swapaxes(1, 2)
         return self.out(mixed.reshape(*query.shape[:2], self.width))
 
-    def _heads(self, x: Any) -> Any:
+    def _heads(self, x) -> Any:
         """[batch, steps, width] → [batch, heads, steps, width of a head]."""
         return x.reshape(*x.shape[:2], self.heads, self.width // self.heads).swapaxes(1, 2)

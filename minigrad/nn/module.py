@@ -74,7 +74,7 @@ class Module(CheckedConstructors):
     def __init__(self) -> None:
         """A module that is given nothing; others have their own."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value) -> None:
         trained = getattr(vars(self).get(name), "requires_grad", False)
         if trained and isinstance(value, np.ndarray | float):
             what = f"{name!r} of this {type(self).__name__} is trained, {describe(value)} is not"
@@ -101,7 +101,7 @@ class Module(CheckedConstructors):
                 raise error from None
             raise
 
-    def _append_to(self, program: Any, args: Args, kwargs: Attrs) -> Any:
+    def _append_to(self, program, args: Args, kwargs: Attrs) -> Any:
         """Forward in a Program, where every Tensor of the module is a Variable."""
         places = []
         for path, home, key, at in self._places():
@@ -211,12 +211,12 @@ class Module(CheckedConstructors):
         return "\n".join(lines)
 
 
-def _is_fact(key: str, value: Any) -> bool:
+def _is_fact(key: str, value) -> bool:
     plain = isinstance(value, int | float | str | tuple) and not isinstance(value, bool)
     return plain and key[0] != "_" and not _children(value)
 
 
-def _children(at: Any) -> list[tuple[Any, Any]]:
+def _children(at) -> list[tuple[Any, Any]]:
     """(key, value) of what may hold parameters inside a Module, a list or a dictionary."""
     if isinstance(at, Module):
         at = {k: v for k, v in vars(at).items() if k[0] != "_"}
@@ -230,7 +230,7 @@ def replaced(at: Tensor, array: Array, grad: Tensor | None) -> Changes:
     return [(at, "_grad", grad), (at, "_data", array), (at, "_exposed", False)]
 
 
-def floating(dtype: Any) -> DType:
+def floating(dtype) -> DType:
     """The dtype of parameters."""
     try:
         kind: DType | None = np.dtype(dtype)
@@ -245,7 +245,7 @@ def floating(dtype: Any) -> DType:
 # -- Tensors of a module as Variables of a Program -------------------------------------------
 
 
-def as_value(x: Any) -> Any:
+def as_value(x) -> Any:
     """What a layer is called with: a Tensor or Variable as it is, anything else as a Tensor."""
     return x if isinstance(x, Operators) else tensor(x)
 
@@ -261,7 +261,7 @@ def program_of(values: Iterable[Any]) -> Any:
     return None
 
 
-def _variable(program: Any, path: str, at: Tensor) -> Any:
+def _variable(program, path: str, at: Tensor) -> Any:
     """The Variable of a Program that stands for a Tensor of a module; one per Tensor."""
     known = program.lifted.get(id(at))
     block = program.global_block()

@@ -62,7 +62,7 @@ def save(state: Module | Mapping[str, Any], path: str | Path) -> None:
             file.write(stored)
 
 
-def _numbers(name: Any, value: Any) -> Array:
+def _numbers(name, value) -> Array:
     """The array to store under a name.  Errors: `StateError` for what a file cannot hold."""
     if not _is_name(name):
         what = f"{name!r:.80} is no name that a file can hold"
@@ -75,7 +75,7 @@ def _numbers(name: Any, value: Any) -> Array:
     return value
 
 
-def _is_name(name: Any) -> bool:
+def _is_name(name) -> bool:
     """Whether every file can hold this name, and not for anything else."""
     stored = name.encode(errors="ignore") if isinstance(name, str) else b""  # half pairs are lost
     whole = stored.decode() == name and len(stored) <= LONGEST

@@ -49,7 +49,7 @@ _ADVICE = {
 }
 
 
-def check_numbers(**numbers: Any) -> None:
+def check_numbers(**numbers) -> None:
     """Real numbers in the ranges that their names have.  Errors: `ArgumentError` that quotes the first other one."""
     for name, value in numbers.items():
         below, wanted = inf, "of at least 0"
@@ -73,7 +73,7 @@ def check_options(options: Mapping[str, Any]) -> None:
 _NAMES = {"momentum": "mu", "nesterov": "use_nesterov"}
 
 
-def leaves(parameters: Any) -> list[Tensor]:
+def leaves(parameters) -> list[Tensor]:
     """The Tensors of a module or a list; none for None.  Errors: `GradError`."""
     if parameters is None:
         return []
@@ -95,7 +95,7 @@ def leaves(parameters: Any) -> list[Tensor]:
     return list(dict.fromkeys(tensors))
 
 
-def _repair(p: Any) -> str:
+def _repair(p) -> str:
     """What was meant by something that is no parameter."""
     if isinstance(p, Tensor) and not p.is_leaf:
         return "the Tensors it was computed from; training changes what no op made"
@@ -113,7 +113,7 @@ def _repair(p: Any) -> str:
 
 
 def fitting_state(
-    owner: str, own: Mapping[str, Any], state: Any, error: type[MinigradError] = ShapeError
+    owner: str, own: Mapping[str, Any], state, error: type[MinigradError] = ShapeError
 ) -> dict[str, Array]:
     """A state to take over, each value of the dtype that its owner has.  Errors: ``error``."""
     if not isinstance(state, Mapping):
@@ -584,7 +584,7 @@ def _kind(state: Mapping[str, Any]) -> str:
     return next(kind for slot, kind in REPAIRS["remembered"].items() if slot in slots)
 
 
-def _fitting(grad: Any, p: Tensor) -> Array:
+def _fitting(grad, p: Tensor) -> Array:
     """The array of a gradient.  Errors: `GradError` where the parameter has another shape."""
     array: Array = grad._data
     if array.shape != p._data.shape:
