@@ -77,7 +77,7 @@ def derivations(program: Program) -> tuple[Function, Function]:
         calls[node] = (primitive, args, attrs), outs
 
     def derive(tensor) -> None:
-        needed: set[Any] = set()
+        needed = set()
         waiting = [tensor]
         for at in waiting:  # which grows on the way
             node = getattr(at, "grad_fn", None)

@@ -95,7 +95,7 @@ def grad(
         what = f"grad() starts from an output, and {describe(outputs)}{named(outputs)} is a leaf"
         raise refusal(what, "mg.grad(loss, w): first the output, then the inputs", GradError)
     roots = roots_of(outputs, grad_outputs, create_graph)
-    grads: list[Tensor | None] = []
+    grads = []
     captured = _walk(roots, tensors, retain_graph, create_graph, write=False)
     for k, (tensor, g) in enumerate(zip(tensors, captured, strict=True)):
         if g is None and materialize_grads:
@@ -160,7 +160,7 @@ def _run(order: Listed, ends: Listed, roots: Roots, retain: bool) -> None:
     """Backward as it usually is: nobody looks at a gradient on its way, and leaves get arrays."""
     if order and newest_change() > order[0].seq:
         check_versions(order)
-    before: list[tuple[Tensor, Any]] = []  # leaves whose gradient is new, and the one they had
+    before = []  # leaves whose gradient is new, and the one they had
     try:
         for m, seed in roots:
             m.g, m.own = seed if m.g is None else m.g + seed, False
@@ -340,10 +340,12 @@ class Walk:
         gave = self._pull(n, grads) if n.hooks is None else self._with_node_hooks(n, grads)
         anomaly = MODE.get().anomaly
         for edge, g in zip(n.edges, gave, strict=True):
-            if g is not None and anomaly:
+            if g is None:
+                continue
+            if anomaly:
                 args = {f"gradient {k}": x for k, x in enumerate(grads)}
                 check_finite(f"backward of {n.name()}", getattr(g, "_data", g), args, n.where())
-            if edge is not None and g is not None:
+            if edge is not None:
                 self._arrive(edge, g)
 
     def _pull(self, n, grads: Listed) -> Any:
@@ -436,15 +438,14 @@ def _shown(g) -> Any:
 def accumulated(tensor: Tensor, g, own: bool, create: bool) -> Any:
     """The new ``.grad`` of a leaf, a Tensor or an array, in memory of its own, in the leaf's shape and dtype."""
     old = tensor.grad
-    if create:
+    if not create:
+        g = wrap(fitted(tensor, g, own))
+    else:
         g = fitted(tensor, _shown(g), True)
-        if old is not None:
-            return old + g
-        return g * 1.0 if g._node.__class__ is AccumulateGrad else wrap(np.array(g._data), g._node)
-    g = fitted(tensor, g, own)
-    if old is None:
-        return wrap(g)
-    return wrap(np.asarray(old._data + g)) if old._node is None else old + wrap(g)
+        if old is None:
+            is_leaf = g._node.__class__ is AccumulateGrad
+            return g * 1.0 if is_leaf else wrap(np.array(g._data), g._node)
+    return g if old is None else old + g
 
 
 def fitted(tensor: Tensor, g, own: bool) -> Any:
@@ -459,5 +460,5 @@ def fitted(tensor: Tensor, g, own: bool) -> Any:
         if g.dtype.kind == "c":
             what = f"a complex gradient arrived at the real {describe(tensor)}{named(tensor)}"
             raise DTypeError(f"{what}; minigrad differentiates real functions only")
-        return g.astype(data.dtype) if isinstance(g, Tensor) else np.array(g, data.dtype)
+        return g.astype(data.dtype)
     return g if own else np.array(g)

@@ -37,7 +37,7 @@ from ..ops.shape import sum_to, unbroadcast
 from ..primitives.arguments import REQUIRED, Args, Attrs, ByName, Function, Listed, Value, frozen  # noqa: F401
 from ..primitives.dispatch import EAGER, FIRST_CALL, check_finite, refused  # noqa: F401
 from ..primitives.dispatch import answer as other_engine
-from ..primitives.registry import Primitive, Rule, by_position, of_package
+from ..primitives.registry import Primitive, by_position, of_package
 from . import grad_fn
 from .grad_fn import AccumulateGrad, Node, Output, Several, packed
 from .mode import GRAD, MODE, Mode  # noqa: F401
@@ -49,7 +49,6 @@ MUTABLE = frozenset({list, np.ndarray})  #: attrs a user may change after the ca
 AS_IT_IS = (float, int, np.generic, type(None))
 #: what a kernel is compiled to that hands its inputs to a function of NumPy
 HANDS_ON = {f.__code__.co_code for f in (lambda x: np.exp(x), lambda x, y: np.add(x, y))}
-PASS_ON = (lambda out_grad: out_grad).__code__.co_code
 ndarray, new, mode = np.ndarray, object.__new__, MODE.get
 
 
@@ -233,7 +232,7 @@ def push_source(p: Primitive, name: str = "push") -> Iterator[str]:
         yield "s = n._shapes"
     for r, rule in enumerate(p.wanted_rules()):
         read = ", ".join(_argument(p, slot, place, graph) for slot in rule.reads)
-        call = read if _passes_on(rule) else f"rule_{r}({read})"
+        call = f"rule_{r}({read})"
         places = [place[n] for n in rule.inputs if n in place]
         if rule.joint:
             yield f"{''.join(f'g{k}, ' for k in places)} = {call}"
@@ -282,12 +281,6 @@ def _argument(p: Primitive, name: str, place: dict[str, int], graph: bool) -> st
         edge = "[Output(n, k) for k in range(len(n.specs))]" if p.list_output else edge
     value = f"n._saved_{name}"
     return f"joined({value}, {edge})" if graph and name in p.saved() else value
-
-
-def _passes_on(rule: Rule) -> bool:
-    """Whether a rule gives on the one thing it is given, as those of a sum do: nothing is called then."""
-    plain = isinstance(rule.function, FunctionType) and len(rule.reads) == 1 and not rule.joint
-    return plain and rule.function.__code__.co_code == PASS_ON
 
 
 # -- functions of these texts ----------------------------------------------------------------

@@ -560,8 +560,8 @@ class Tensor(Operators):
         return f"tensor({self._body('tensor(')}{tail})"
 
     def _body(self, prefix: str) -> str:
-        how: Attrs = {"precision": 4, "separator": ", ", "threshold": 1000}
-        text = np.array2string(np.asarray(self._data), prefix=prefix, **how)
+        array = np.asarray(self._data)
+        text = np.array2string(array, precision=4, separator=", ", prefix=prefix, threshold=1000)
         default = self._data.dtype in (np.float64, np.int64, np.bool_)
         return text if default and self._data.size else f"{text}, dtype={self._data.dtype}"
 

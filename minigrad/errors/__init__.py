@@ -161,7 +161,7 @@ def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.4) -> str:
     likely = heapq.nsmallest(_CANDIDATES, near, key=lambda n: len(letters ^ set(n)))
     close = difflib.get_close_matches(wanted, likely, n=1, cutoff=cutoff)
     hint = f"; did you mean {near[close[0]]!r}?" if close else "."
-    shown = ", ".join(map(repr, names[:12])) + (" …" if len(names) > 12 else "")
+    shown = ", ".join(map(repr, names[:12])) + " …" * (len(names) > 12)
     return f"{hint} Known: {shown or 'none'}"
 
 
@@ -244,8 +244,13 @@ def wrong(what: str, advice: str = "") -> MinigradError:
 
 def told(what: str, advice: str = "", line: str | None = None) -> str:
     """The text of an error: what is wrong, the line (the user's, if no other is given), the repair."""
-    line = user_line() if line is None else line
-    return what + (f"\n  at {line}" if line else "") + (f"\n  repair: {advice}" if advice else "")
+    if line is None:
+        line = user_line()
+    if line:
+        what += f"\n  at {line}"
+    if advice:
+        what += f"\n  repair: {advice}"
+    return what
 
 
 def op_error(
@@ -265,16 +270,17 @@ def op_error(
         for k, v in attrs.items()
         if v is not None and k[0] != "_"
     ]
-    axis, inner = attrs.get("axis"), cause.__cause__
+    axis = attrs.get("axis")
     if getattr(axis, "ndim", 0) or getattr(getattr(axis, "dtype", None), "kind", "i") not in "iu":
         what = f"{op_type}({', '.join(shown)}) is not possible: an axis is a whole number"
         two = {"reduce_max": "mg.maximum(x, y)", "reduce_min": "mg.minimum(x, y)"}.get(op_type)
         advice = f"{two} takes two values, element by element" if two else "axis=0"
         return DTypeError(told(what, advice, line))
-    while isinstance(cause, MinigradError) and isinstance(inner, Exception) and inner is not cause:
-        cause, inner = inner, inner.__cause__  # an op inside the kernel of this one
-    if isinstance(cause, MinigradError):
-        return cause
+    while isinstance(cause, MinigradError):
+        inner = cause.__cause__  # of an op inside the kernel of this one
+        if not isinstance(inner, Exception) or inner is cause:
+            return cause
+        cause = inner
     what, _, advice = str(cause).partition("; repair: ")
     what = f"{op_type}({', '.join(shown)}) is not possible: {what}"
     message = told(what, advice or repair(args, attrs, cause, usual), line)

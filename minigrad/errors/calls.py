@@ -131,7 +131,7 @@ def _title(function, call, args: tuple[Any, ...]) -> str:
     """What a user called: ``norm``, ``Executor.run``, or the class that is made."""
     *owner, name = function.__qualname__.rpartition("<locals>.")[2].split(".")
     if name != "__init__":
-        if owner and args and next(iter(inspect.signature(function).parameters), "") == "self":
+        if owner and args and "self" in inspect.signature(function).parameters:
             owner = [type(args[0]).__name__]
         return ".".join([*owner[-1:], name])
     # or the constructor of a subclass called it

@@ -121,7 +121,7 @@ class Module(CheckedConstructors):
 
     def _places(self) -> Iterator[tuple[str, Any, Any, Any]]:
         """(path, what it can be exchanged in, key there, value) for every place; what is shared has several."""
-        entered: set[int] = set()
+        entered = set()
         waiting: list[tuple[str, Any, Any, Any]] = [("", None, None, self)]
         while waiting:
             path, home, key, at = waiting.pop()

@@ -25,7 +25,7 @@ from ..errors import (
 from ..errors.calls import CheckedConstructors
 from ..errors.other_libraries import TABLES, knows_others, meant
 from ..ops.shape import Array
-from ..primitives.arguments import Args, ByName, Listed
+from ..primitives.arguments import ByName, Listed
 from ..primitives.registry import REGISTRY
 
 __all__ = [
@@ -89,8 +89,11 @@ def leaves(parameters) -> list[Tensor]:
             what = f"a parameter is a leaf Tensor that requires grad, not {describe(p)}"
             raise refusal(what, _repair(p), GradError)
     if not tensors:
-        advice = "a module with layers as attributes; frozen ones thaw by model.requires_grad_()"
-        advice = advice if whole else "a module, or a list; a generator gives its values once"
+        advice = "a module, or a list; a generator gives its values once"
+        if whole:
+            advice = (
+                "a module with layers as attributes; frozen ones thaw by model.requires_grad_()"
+            )
         raise refusal("there are no parameters to train: the list is empty", advice, GradError)
     return list(dict.fromkeys(tensors))
 
@@ -131,8 +134,7 @@ def fitting_state(
             advice = "the state of one of the same kind; {**model.state_dict(), **state} keeps what the model has"
             raise refusal(what, advice, error)
         array = np.asarray(getattr(state[name], "_data", state[name]))
-        number = array.dtype.kind in "fiub" and np.can_cast(array.dtype, held.dtype, "same_kind")
-        if array.shape != held.shape or not number:
+        if array.shape != held.shape or not np.can_cast(array.dtype, held.dtype, "same_kind"):
             what = f"{name!r} is {describe(array)} in the state, expected {describe(held)}"
             turned = held.shape != array.shape == held.shape[::-1]
             hint = " (weights of PyTorch are transposed: weight.T)" * turned
@@ -401,9 +403,10 @@ class Optimizer(CheckedConstructors):
         self.parameters: list[Tensor] = []
         self.param_groups: list[ByName] = []
         self.state: dict[Tensor, list[Array]] = {}  # what is remembered, slot by slot
-        listed = isinstance(parameters, list | tuple)
-        grouped = listed and any(isinstance(group, dict) for group in parameters)
-        for group in parameters if grouped else [{"params": parameters}]:
+        groups: Any = [{"params": parameters}]
+        if isinstance(parameters, list | tuple) and any(isinstance(g, dict) for g in parameters):
+            groups = parameters
+        for group in groups:
             self.add_param_group(group)
 
     def add_param_group(self, group: Mapping[str, Any]) -> None:
@@ -431,7 +434,8 @@ class Optimizer(CheckedConstructors):
         for name in group:
             if name not in ("params", *known):
                 what = f"a group of parameters has no {name!r}{did_you_mean(meant(name, known) or name, known)}"
-                advice = "momentum=0.9 for all groups" if name in _NAMES else advice
+                if name in _NAMES:
+                    advice = "momentum=0.9 for all groups"
                 raise refusal(what, f"an option that all groups have: {advice}", ArgumentError)
         options["params"] = params = leaves(group["params"])
         if twice := [p for p in params if p in self.state]:
@@ -482,13 +486,12 @@ class Optimizer(CheckedConstructors):
             raise refusal(what, "give them, as in SGD(model, lr=0.1)", GradError)
         kernel, count, state = REGISTRY[self.type].kernel, self.count, self.state
         clipped = self._clipped(self.clip) if self.clip else None
-        changes: list[Args] = []  # parameter, its new array, what it had
+        changes = []  # parameter, its new array, what it had
         remembered: dict[Tensor, list[Array]] = {}
         for group in self.param_groups:
             rate, decay = group["lr"], 0.0 if self.decoupled else group["weight_decay"]
-            rate = float(rate(count) if callable(rate) else rate)
-            attrs, dtype = {name: group[name] for name in self._own}, None
-            update = partial(kernel, **attrs) if attrs else kernel
+            rate, dtype = float(rate(count) if callable(rate) else rate), None
+            update = partial(kernel, **{name: group[name] for name in self._own})
             for p in group["params"]:
                 slope, value = p._grad, p._data
                 if slope is None or p._node is None:
@@ -765,8 +768,8 @@ def clip_by_norm(limit: float) -> Clip:
     >>> clip_by_norm(5.0)([mg.tensor([6.0, 8.0]), mg.tensor([0.0, 1.0])])
     [tensor([3., 4.]), tensor([0., 1.])]
     """
-    whole = clip_by_global_norm(limit)
-    return lambda grads: [short for g in grads for short in whole([g])]
+    clip = clip_by_global_norm(limit)
+    return lambda grads: [clip([g])[0] for g in grads]
 
 
 def clip_by_global_norm(limit: float) -> Clip:

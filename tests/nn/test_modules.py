@@ -114,6 +114,16 @@ def test_a_state_can_be_taken_and_given_back():
     np.testing.assert_array_equal(one(x).tolist(), two(x).tolist())
 
 
+def test_a_state_may_hold_complex_buffers():
+    class Turn(nn.Module):
+        def __init__(self):
+            self.by = mg.tensor([1j, 2.0])
+
+    turn = Turn()
+    turn.load_state_dict({"by": [3j, 1.0]})
+    assert turn.by.tolist() == [3j, 1.0]
+
+
 def test_a_state_is_a_copy():
     model = nn.Linear(1, 1)
     state = model.state_dict()
