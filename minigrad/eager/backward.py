@@ -35,7 +35,7 @@ if hasattr(os, "register_at_fork"):  # a child inherits no walk of another threa
         before=_walking.acquire, after_in_parent=_walking.release, after_in_child=_walking.release
     )
 #: where the last backward started, leaves left out: weak references to nodes, which output of each, the seeds
-last_starts: list[tuple[Any, int, Any]] = []
+last_starts: Listed = []
 by_seq = attrgetter("seq")
 Roots = list[tuple[Any, Any]]  #: edges, each with what arrives there
 PREHOOK = "a node prehook", "grad_outputs"
@@ -197,7 +197,7 @@ def free(nodes: Listed, remember: bool) -> None:
 
 
 #: seeds of outputs that are one number: to find one is faster than to make one
-_UNITS: dict[type, Any] = {t: t(1) for t in (np.float32, np.float64)}
+_UNITS = {t: t(1) for t in (np.float32, np.float64)}
 
 
 def target_edge(tensor) -> Any:

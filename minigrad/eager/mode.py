@@ -5,7 +5,7 @@ switches.
 """
 
 from contextlib import ContextDecorator
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from copy import copy
 from functools import wraps
 from inspect import iscoroutinefunction, isgeneratorfunction
@@ -39,7 +39,7 @@ class _Switch(ContextDecorator):
 
     changes: ByName
     #: what `__exit__` resets, and the same of the blocks around it
-    _entered: tuple[Token[Mode], Any] | None = None
+    _entered: Any = None
 
     def __init_subclass__(cls, **changes) -> None:
         if changes:
@@ -60,7 +60,7 @@ class _Switch(ContextDecorator):
         return self
 
     def __exit__(self, *exception: object) -> None:
-        token, self._entered = self._entered  # type: ignore[misc]
+        token, self._entered = self._entered
         MODE.reset(token)
 
     def __call__(self, function: Any) -> Any:

@@ -38,8 +38,17 @@ from ..primitives.arguments import REQUIRED, Args, Attrs, ByName, Function, List
 from ..primitives.dispatch import EAGER, FIRST_CALL, check_finite, refused  # noqa: F401
 from ..primitives.dispatch import answer as other_engine
 from ..primitives.registry import Primitive, by_position, of_package
-from . import grad_fn
-from .grad_fn import AccumulateGrad, Node, Output, Several, packed
+from .grad_fn import (  # noqa: F401
+    FEW_BYTES,
+    FREED,
+    AccumulateGrad,
+    Node,
+    Output,
+    Several,
+    bytes_of,
+    next_seq,
+    packed,
+)
 from .mode import GRAD, MODE, Mode  # noqa: F401
 from .tensor import Tensor, plain_list, wrap
 
@@ -320,9 +329,8 @@ def _compile(lines: Iterable[str], name: str, namespace: ByName, primitive: Prim
     for k, rule in enumerate(primitive.wanted_rules()):
         namespace[f"rule_{k}"] = rule.function if graph else on_arrays(rule.function)
     kernel = primitive.kernel if primitive.list_input else fast_kernel(primitive)
-    names = {**vars(grad_fn), **globals()}
     namespace.update(
-        {name: value for name, value in names.items() if name[:2] != "__"},
+        {name: value for name, value in globals().items() if name[:2] != "__"},
         primitive=primitive,
         _kernel=kernel,
         _unbroadcast=unbroadcast if graph else sum_to,
@@ -341,11 +349,11 @@ def on_arrays(rule) -> Any:
     names = rule.__globals__
     if (called := getattr(rule, "primitive", None)) is not None:
         return rule if called.list_input else fast_kernel(called)
-    kernels = {
-        n: fast_kernel(p)
-        for n in rule.__code__.co_names
-        if (p := getattr(names.get(n), "primitive", None)) is not None and not p.list_input
-    }
+    kernels = {}
+    for name in rule.__code__.co_names:
+        p = getattr(names.get(name), "primitive", None)
+        if p is not None and not p.list_input:
+            kernels[name] = fast_kernel(p)
     if not kernels:
         return rule
     names = {**names, **kernels}

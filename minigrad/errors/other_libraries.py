@@ -7,6 +7,7 @@ for the name.
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,11 +47,13 @@ def missing(
     return AttributeError(what, name=name, obj=obj)
 
 
+@dataclass
 class _Elsewhere:
     """A name of another library, in a class of ours."""
 
-    def __init__(self, owner: str, name: str, table: Mapping[str, str]) -> None:
-        self.owner, self.name, self.table = owner, name, table
+    owner: str
+    name: str
+    table: Mapping[str, str]
 
     def __get__(self, obj, cls: type) -> Any:
         raise missing(self.owner.format(cls.__name__), self.name, self.table, obj)

@@ -23,7 +23,7 @@ from ..errors.calls import CheckedConstructors, misfit
 from ..errors.other_libraries import TABLES, knows_others
 from ..ops.shape import Array, DType
 from ..optim.optimizers import fitting_state
-from ..primitives.arguments import Args, Attrs
+from ..primitives.arguments import Args, Attrs, Listed
 from ..primitives.values import Operators
 
 
@@ -122,7 +122,7 @@ class Module(CheckedConstructors):
     def _places(self) -> Iterator[tuple[str, Any, Any, Any]]:
         """(path, what it can be exchanged in, key there, value) for every place; what is shared has several."""
         entered = set()
-        waiting: list[tuple[str, Any, Any, Any]] = [("", None, None, self)]
+        waiting: Listed = [("", None, None, self)]
         while waiting:
             path, home, key, at = waiting.pop()
             yield path, home, key, at
@@ -132,17 +132,17 @@ class Module(CheckedConstructors):
                 home = vars(at) if isinstance(at, Module) else at
                 waiting += [(f"{before}{k}", home, k, v) for k, v in reversed(_children(at))]
 
-    def _inside(self) -> Iterator[tuple[str, Any]]:
-        """(path, Tensor or Module) for everything inside, each object once."""
-        first: dict[int, tuple[str, Any]] = {}
+    def _inside(self, kind) -> Iterator[tuple[str, Any]]:
+        """(path, object) for every Tensor or every Module inside, each once."""
+        first = {}
         for path, _, _, at in self._places():
-            if isinstance(at, Tensor | Module):
-                first.setdefault(id(at), (path, at))
+            if isinstance(at, kind) and id(at) not in first:
+                first[id(at)] = path, at
         return iter(first.values())
 
     def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """(path, Tensor) for every parameter and buffer, each once."""
-        return ((path, at) for path, at in self._inside() if isinstance(at, Tensor))
+        return self._inside(Tensor)
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """(path, parameter) in the order in which the attributes were set."""
@@ -154,7 +154,7 @@ class Module(CheckedConstructors):
 
     def modules(self) -> list[Module]:
         """This module and all inside it."""
-        return [at for _, at in self._inside() if isinstance(at, Module)]
+        return [at for _, at in self._inside(Module)]
 
     # -- what is done to all of it ----------------------------------------------------------
 
@@ -203,11 +203,10 @@ class Module(CheckedConstructors):
 
     def __repr__(self) -> str:
         lines = []
-        for path, module in self._inside():
-            if isinstance(module, Module):
-                facts = ", ".join(f"{k}={v!r}" for k, v in vars(module).items() if _is_fact(k, v))
-                label = f"  {path}: " if path else ""
-                lines.append(f"{label}{type(module).__name__}({facts})")
+        for path, module in self._inside(Module):
+            facts = ", ".join(f"{k}={v!r}" for k, v in vars(module).items() if _is_fact(k, v))
+            label = f"  {path}: " if path else ""
+            lines.append(f"{label}{type(module).__name__}({facts})")
         return "\n".join(lines)
 
 

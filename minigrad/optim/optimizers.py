@@ -487,7 +487,7 @@ class Optimizer(CheckedConstructors):
         kernel, count, state = REGISTRY[self.type].kernel, self.count, self.state
         clipped = self._clipped(self.clip) if self.clip else None
         changes = []  # parameter, its new array, what it had
-        remembered: dict[Tensor, list[Array]] = {}
+        remembered = {}
         for group in self.param_groups:
             rate, decay = group["lr"], 0.0 if self.decoupled else group["weight_decay"]
             rate, dtype = float(rate(count) if callable(rate) else rate), None
