@@ -90,8 +90,9 @@ def grad(
     >>> mg.grad(x * x, x)
     (tensor(6.),)
     """
-    tensors, leaf = as_list(inputs), isinstance(outputs, Tensor) and outputs.is_leaf
-    if leaf and outputs.requires_grad and any(getattr(t, "grad_fn", None) for t in tensors):
+    tensors = as_list(inputs)
+    is_leaf = getattr(outputs, "_node", None).__class__ is AccumulateGrad
+    if is_leaf and any(getattr(t, "grad_fn", None) for t in tensors):
         what = f"grad() starts from an output, and {describe(outputs)}{named(outputs)} is a leaf"
         raise refusal(what, "mg.grad(loss, w): first the output, then the inputs", GradError)
     roots = roots_of(outputs, grad_outputs, create_graph)
@@ -253,7 +254,7 @@ def _root(out, seed, create: bool) -> tuple[Any, Any]:
                 f"reduce it first (y.sum().backward()), or pass gradient=… of shape {list(out.shape)}",
                 GradError,
             )
-        array = np.ones_like(data) if data.ndim else data.dtype.type(1)
+        array = np.ones_like(data)
     else:
         array = np.asarray(getattr(seed, "_data", seed))
         advice = f"gradient=… of shape {list(out.shape)}"

@@ -82,36 +82,37 @@ class Context:
 class FunctionNode(Several):
     """The node of a Function: its rule is the class's ``backward``."""
 
-    __slots__ = ("_saved_tensors", "ctx", "function", "gave", "replayed", "shapes")
+    saved_slots = ("_saved_tensors",)  # their arrays, whose versions a walk compares
     #: what backward gave last, if it is small: code of the user's runs once, not to be looked at
-    gave: Any
-    replayed: bool  # `gave` is given once more
+    gave: Any = None
+    replayed = False  # whether `gave` is given once more
 
     def __init__(self, function, ctx: Context, args: Args, outs: Listed) -> None:
         frame = user_frame(3)
         line = () if frame is None else (frame.f_code, frame.f_lasti)
-        self._begin(tuple(edge_of(a) for a in args), *line)
-        self.ctx, self.function, self.gave, self.replayed = ctx, function, None, False
-        self.leaves = [a for a in args if edge_of(a).__class__ is AccumulateGrad]
+        edges = [edge_of(a) for a in args]
+        self._begin(tuple(edges), *line)
+        self.ctx, self.function = ctx, function
+        self.leaves = [edge.variable for edge in edges if edge.__class__ is AccumulateGrad]
         self.shapes = [getattr(a, "shape", ()) for a in args]
-        self.specs = [
-            (o.shape, o.dtype) if ctx._materialize and isinstance(o, Tensor) else None for o in outs
-        ]
-        others = [t for t in ctx.saved if not _among(t, (None, *args, *outs))]
+        self.specs = []
+        for o in outs:
+            filled = ctx._materialize and isinstance(o, Tensor)
+            self.specs.append((o.shape, o.dtype) if filled else None)
+        saved = ctx.saved
+        others = [t for t in saved if not _among(t, (None, *args, *outs))]
         ctx._on_the_way = any(t._node is None and t.dtype.kind == "f" for t in others)
         # the Tensor of an output would be a reference cycle, that of an input would keep what a hook packed
-        ctx._places = [
-            next((k for k, o in enumerate(outs) if t is o), edge_of(t)) for t in ctx.saved
-        ]
-        ctx.saved = owned(ctx.saved, [getattr(t, "_data", None) for t in ctx.saved])
-        if (hooks := MODE.get().saved_hooks) is not None:
-            ctx.saved = packed(ctx.saved, *hooks)
-        self._saved_tensors: Any = ctx.saved
+        places = {id(o): k for k, o in enumerate(outs)}
+        ctx._places = [places.get(id(t), edge_of(t)) for t in saved]
+        saved = owned(saved, [getattr(t, "_data", None) for t in saved])
+        hooks = MODE.get().saved_hooks
+        if hooks is not None:
+            saved = packed(saved, *hooks)
+        self._saved_tensors = ctx.saved = saved
 
     def name(self) -> str:
         return f"{self.function.__name__}Backward"
-
-    saved_slots = ("_saved_tensors",)  # their arrays, whose versions a walk compares
 
     @property
     def saved(self) -> ByName:

@@ -117,10 +117,10 @@ def misfit(
     if parameters and parameters[0].name in ("self", "cls"):
         parameters, count = parameters[1:], count - 1
     places = [p.name for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
-    names, filled = [p.name for p in parameters], {*places[:count], *keywords}
-    unknown = next((k for k in keywords if k not in names or k in places[:count]), None)
+    names, given = [p.name for p in parameters], places[:count]
+    unknown = next((k for k in keywords if k not in names or k in given), None)
     needed = [p.name for p in parameters if p.default is p.empty and count <= len(places)]
-    missing = next((name for name in needed if name not in filled), "")
+    missing = next((name for name in needed if name not in (*given, *keywords)), "")
     shown = [_shown(p) for p in parameters]
     if len(places) < len(parameters) and not any("*" in text for text in shown):
         shown.insert(len(places), "*")

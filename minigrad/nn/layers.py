@@ -479,9 +479,11 @@ class BatchNorm(Module):
                 f"BatchNorm({self.channels}) takes [batch, {self.channels}, ...], not {describe(x)}",
                 "BatchNorm(size of axis 1); channels are axis 1",
             )
-        known = {} if self.training else {"mean": self.running_mean, "var": self.running_var}
+        known = {}
         if self.training:
             self._remember(x)
+        else:
+            known = {"mean": self.running_mean, "var": self.running_var}
         return ops.batch_norm(x, self.weight, self.bias, eps=self.eps, **known)
 
     def _remember(self, x) -> None:
