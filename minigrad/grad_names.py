@@ -81,7 +81,7 @@ def free_names(blocks: Iterable[Any]) -> GradNames:
     return GradNames({name for b in blocks for name in b.vars if GRAD in name})
 
 
-def part(gradient: str, which: object) -> str:
+def part(gradient: str, which) -> str:
     """The name of one of several parts of a gradient: ``w@GRAD@RENAME@0``."""
     return f"{gradient}{_PART}{which}"
 

@@ -70,7 +70,7 @@ def derivations(program: Program) -> tuple[Function, Function]:
     So ``x @ w.T``, with a closed-over parameter ``w``, is a program with one parameter ``w`` and a
     permute_dims.  Returns what remembers an op, and what appends those that lead to a Tensor.
     """
-    calls: dict[Any, tuple[Any, Listed]] = {}  # node → what was called, its outputs
+    calls: dict[Any, Any] = {}  # node → what was called, its outputs
 
     def note(primitive, args, attrs: Attrs, outs: Listed) -> None:
         node = next(o.grad_fn for o in outs if o.grad_fn is not None)
@@ -81,7 +81,7 @@ def derivations(program: Program) -> tuple[Function, Function]:
         waiting = [tensor]
         for at in waiting:  # which grows on the way
             node = getattr(at, "grad_fn", None)
-            call, outs = calls.get(node, ((None, ()), ()))
+            call, outs = calls.get(node, (None, ()))
             if id(at) in program.lifted or node in needed or all(at is not o for o in outs):
                 continue  # a leaf, done, or changed in place since
             needed.add(node)

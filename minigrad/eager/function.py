@@ -126,7 +126,7 @@ class FunctionNode(Several):
         if self.replayed:
             return self.gave
         with no_grad():
-            gave = self._run([None if x is None else wrap(np.asarray(x)) for x in g])
+            gave = self._run([None if x is None else wrap(x) for x in g])
         grads = [None if x is None else x._data for x in gave]
         small = bytes_of(grads) <= FEW_BYTES
         self.gave = [None if x is None else np.array(x) for x in grads] if small else None
@@ -230,15 +230,14 @@ class Function:
             what = f"{cls.__name__} is a Function: Python code, which no program can hold"
             raise wrong(what, "a @mg.primitive with rules works in programs, too")
         ctx = Context(tuple(edge_of(a) is not None for a in args))
-        forward: Any = cls.forward
         with no_grad():
             if cls.setup_context is None:
-                result = forward(ctx, *args)
+                result = cls.forward(ctx, *args)
             else:
-                result = forward(*args)
+                result = cls.forward(*args)
                 cls.setup_context(ctx, args, result)
         numbers = (np.ndarray, np.generic, float)  # anything else is handed on as it is
-        outs = [wrap(np.asarray(o)) if isinstance(o, numbers) else o for o in as_list(result)]
+        outs = [wrap(o) if isinstance(o, numbers) else o for o in as_list(result)]
         if MODE.get().grad and any(ctx.needs_input_grad):
             # an argument handed on is a new output
             outs = [o.detach() if isinstance(o, Tensor) and _among(o, args) else o for o in outs]

@@ -67,7 +67,7 @@ class HookHandle:
     def __enter__(self) -> "HookHandle":
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, *exception) -> None:
         self.remove()
 
 

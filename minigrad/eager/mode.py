@@ -59,7 +59,7 @@ class _Switch(ContextDecorator):
         self._entered = MODE.set(GRAD if mode == GRAD else mode), self._entered
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, *exception) -> None:
         token, self._entered = self._entered
         MODE.reset(token)
 

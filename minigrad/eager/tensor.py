@@ -636,7 +636,7 @@ EAGER["leaf"] = tensor
 
 def _assigned(tensor, other) -> Tensor:
     """The values of another in the shape of a Tensor, which has no part in them."""
-    values = other if isinstance(other, Operators) else wrap(np.asarray(other))
+    values = other if isinstance(other, Operators) else wrap(other)
     return broadcast_to(values, shape=tensor.shape)  # type: ignore[no-any-return]
 
 

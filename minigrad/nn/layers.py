@@ -642,9 +642,9 @@ class LSTM(Recurrent):
     def step(self, fed: Any, *states: Any) -> Listed:
         """The next state and the next cell."""
         h, c = states
-        parts = ops.linear(h, self.weight_h, fed).split(4, axis=1)
-        i, f, o = (parts[k].sigmoid() for k in (0, 1, 3))
-        c = f * c + i * parts[2].tanh()
+        i, f, g, o = ops.linear(h, self.weight_h, fed).split(4, axis=1)
+        i, f, o = i.sigmoid(), f.sigmoid(), o.sigmoid()
+        c = f * c + i * g.tanh()
         return [o * c.tanh(), c]
 
 
@@ -666,11 +666,13 @@ class GRU(Recurrent):
     def step(self, fed: Any, *states: Any) -> Listed:
         """The next state."""
         (h,) = states
-        of_state = ops.linear(h, self.weight_h).split(3, axis=1)
-        of_input = fed.split(3, axis=1)
-        r, z = ((of_input[k] + of_state[k]).sigmoid() for k in (0, 1))
-        inner = of_state[2] if self.bias_n is None else of_state[2] + self.bias_n
-        n = (of_input[2] + r * inner).tanh()
+        r_h, z_h, n_h = ops.linear(h, self.weight_h).split(3, axis=1)
+        r_x, z_x, n_x = fed.split(3, axis=1)
+        r = (r_x + r_h).sigmoid()
+        z = (z_x + z_h).sigmoid()
+        if self.bias_n is not None:
+            n_h = n_h + self.bias_n
+        n = (n_x + r * n_h).tanh()
         return [n + z * (h - n)]
 
 
