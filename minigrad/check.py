@@ -35,7 +35,8 @@ def gradcheck(
     >>> mg.gradcheck(lambda *parameters: model(mg.ones([4, 3])), model.parameters())
     True
     """
-    points, varied = as_list(inputs), _with_grad(inputs)
+    points = as_list(inputs)
+    varied = _with_grad(inputs)
     if not varied:
         raise refusal(
             "gradcheck: none of the inputs requires grad, there is nothing to check",
@@ -126,7 +127,8 @@ def _verdict(ours, theirs, kinks, bad, o: int, k: int, x: Tensor, out: Tensor) -
     error = np.where(bad, np.nan_to_num(np.abs(ours - theirs), nan=np.inf), -1)
     j, i = divmod(int(error.argmax()), error.shape[1])
     a, b = ours[j, i], theirs[j, i]
-    hint, ratio = "the gradient rule is wrong here", f", ratio {a / b:.6g}" if b else ""
+    hint = "the gradient rule is wrong here"
+    ratio = f", ratio {a / b:.6g}" if b else ""
     if kinks[j, i]:
         hint = "the slopes left and right of this point differ: a kink, move the point"
     elif not out.requires_grad:

@@ -188,8 +188,11 @@ class DataLoader:
                 f"batch_size is {describe(batch_size)}: give a whole number above 0",
                 "DataLoader((images, labels), batch_size=32)",
             )
-        self.batch_size, self.shuffle, self.drop_last = int(batch_size), shuffle, drop_last
-        self.seed, self.passes = seed, 0
+        self.batch_size = int(batch_size)
+        self.shuffle = shuffle
+        self.drop_last = drop_last
+        self.seed = seed
+        self.passes = 0
 
     def __len__(self) -> int:
         """The number of batches of a pass."""

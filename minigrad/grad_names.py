@@ -16,7 +16,8 @@ CONSTANT = "const"  #: how the names of numbers and arrays used as they are begi
 GRAD = "@GRAD"  #: ``w@GRAD`` is the gradient of ``w``
 ZERO = "@ZERO"  #: ``b@ZERO``, in nets, stands for the gradient of ``b`` that nobody makes
 SCOPES = "@SCOPES"  #: ``while@SCOPES_0``, and ``hs@SCOPES`` in nets, hold the scopes of steps
-_PART, _CAST = "@RENAME@", "@CAST"
+_PART = "@RENAME@"
+_CAST = "@CAST"
 
 
 _GRADIENT = re.compile(rf"(.+){GRAD}(@\d+)?")
@@ -59,9 +60,11 @@ class GradNames(dict[str, str]):
         self.taken = taken
 
     def __missing__(self, name: str) -> str:
-        gradient, k = f"{name}{GRAD}", 2
+        gradient = f"{name}{GRAD}"
+        k = 1
         while gradient in self.taken:
-            gradient, k = f"{name}{GRAD}@{k}", k + 1
+            k += 1
+            gradient = f"{name}{GRAD}@{k}"
         self[name] = gradient
         return gradient
 

@@ -286,7 +286,8 @@ class Walk:
         self.captured: dict[tuple[Any, int], Any] = {}  # the gradients of the outputs of targets
         self.runs = order  # the nodes whose rules run
         if targets:  # those on a way to a target: what hangs off it would be incomplete
-            needed, self.runs = {*targets}, []
+            needed = {*targets}
+            self.runs = []
             for n in order:
                 if not needed.isdisjoint(n.edges):
                     needed.add(n)
@@ -400,7 +401,9 @@ class Walk:
         if old is not None and data.shape != old.shape:
             said = f"{what} returned {describe(data)} for a gradient of shape {list(old.shape)}"
             raise refusal(said, "return a gradient of that shape, or None to leave it as it is")
-        return (new if isinstance(new, Tensor) else wrap(data)) if self.create else data
+        if not self.create:
+            return data
+        return new if isinstance(new, Tensor) else wrap(data)
 
     def _node_hooks(self, hooks: dict[int, Any], grads, what: str, slots: str, *seen) -> Any:
         """What hooks make of all gradients that go into a node or come out of it."""

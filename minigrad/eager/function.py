@@ -65,7 +65,8 @@ class Context:
                 "compute it in backward, from saved inputs; keep a constant as ctx.name = value; "
             )
             raise refusal(what, f"{advice}or mark backward @mg.once_differentiable", GradError)
-        node, edges = self._node, None
+        node = self._node
+        edges = None
         if node is not None:  # which is there for second derivatives
             edges = [Output(node, p) if isinstance(p, int) else p for p in self._places]
         return tuple(joined(unpack(self.saved), edges))
@@ -147,7 +148,8 @@ class FunctionNode(Several):
         return _Last.apply(self.function.__name__, found, *grads, *inputs)
 
     def _run(self, grads: Listed, last=None) -> Listed:
-        gave, count = as_list(self.function.backward(self.ctx, *grads)), len(self.shapes)
+        gave = as_list(self.function.backward(self.ctx, *grads))
+        count = len(self.shapes)
         while len(gave) > count and gave[-1] is None:
             gave.pop()  # more None than arguments say nothing wrong
         if len(gave) != count:

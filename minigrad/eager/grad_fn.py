@@ -249,7 +249,8 @@ class AccumulateGrad(Node):
 
     def __init__(self, leaf) -> None:
         self._begin(())
-        self.seq, self.ref = 0.0, weakref.ref(leaf)
+        self.seq = 0.0
+        self.ref = weakref.ref(leaf)
 
     @property
     def variable(self) -> Any:
@@ -269,7 +270,9 @@ def packed(value, pack: Function, unpack_hook: Function) -> Any:
         return [packed(v, pack, unpack_hook) for v in value]
     if not isinstance(value, np.ndarray | np.generic):
         return value
-    shape, dtype, kept = value.shape, value.dtype, pack(np.asarray(value))
+    shape = value.shape
+    dtype = value.dtype
+    kept = pack(np.asarray(value))
 
     def unpacked() -> Any:
         array = unpack_hook(kept)

@@ -147,10 +147,12 @@ def change(tensor, function, *args, **attrs) -> Any:
     if others or _is_shared(tensor, operands, len(arrays)):
         raise _two_graphs(tensor)
     before = [(t, t._data, t._node) for t in (tensor, *views)]
-    memory, retained = tensor._data, tensor.retains_grad
+    memory = tensor._data
+    retained = tensor.retains_grad
     if memory.__class__ is not np.ndarray or not memory.flags.writeable:
         memory = np.array(memory)
-    values, key = memory.copy(), id(memory_of(memory))
+    values = memory.copy()
+    key = id(memory_of(memory))
     version = _changes.get(key)
     try:
         tensor._data = values  # what this op saves must be the value from before

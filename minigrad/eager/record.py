@@ -77,7 +77,8 @@ def joined_lines(lines: Iterable[str]) -> str:
 
 def apply_source(p: Primitive) -> Iterator[str]:
     """The text of ``apply``; of a primitive with a list slot it is given all arguments and binds them itself."""
-    several, places = p.several, [p.inputs.index(n) for n in p.differentiable]
+    several = p.several
+    places = [p.inputs.index(n) for n in p.differentiable]
     xs = "".join(f"{_star(p, k)}x{k}, " for k in range(len(p.inputs)))
     names = "".join(f"a{k}, " for k in range(len(p.attrs)))
     attrs = f"dict(zip(primitive.attrs, ({names})))"
@@ -221,7 +222,8 @@ def push_source(p: Primitive, name: str = "push") -> Iterator[str]:
     In ``push``, gradients of one place are first taken as they are, then added up in new memory,
     then in place.
     """
-    several, graph = p.several, name == "pull_graph"
+    several = p.several
+    graph = name == "pull_graph"
     place = {n: k for k, n in enumerate(p.differentiable)}
     listed = place.get(p.list_input or "")
     if name == "push":
@@ -325,7 +327,8 @@ def specialise(primitive: Primitive) -> None:
 
 def _compile(lines: Iterable[str], name: str, namespace: ByName, primitive: Primitive) -> Any:
     """Compile text written by this module, which calls what stands here; nothing else of the engine does so."""
-    text, graph = joined_lines(lines), name == "pull_graph"
+    text = joined_lines(lines)
+    graph = name == "pull_graph"
     for k, rule in enumerate(primitive.wanted_rules()):
         namespace[f"rule_{k}"] = rule.function if graph else on_arrays(rule.function)
     kernel = primitive.kernel if primitive.list_input else fast_kernel(primitive)
@@ -366,7 +369,8 @@ def fast_kernel(primitive: Primitive) -> Any:
     One that does no more than hand its inputs to a function of NumPy is that function; attrs have
     other names there.
     """
-    kernel, n = primitive.kernel, len(primitive.inputs)
+    kernel = primitive.kernel
+    n = len(primitive.inputs)
     if not isinstance(kernel, FunctionType):
         return lambda *given, **attrs: kernel(
             *given[:n], **dict(zip(primitive.attrs, given[n:], strict=False)), **attrs

@@ -536,7 +536,8 @@ class Tensor(Operators):
 
         def refuse(tensor: Tensor) -> None:
             if function not in (np.shape, np.ndim, np.size):
-                home, name = function.__module__.replace("numpy", "np"), function.__name__
+                home = function.__module__.replace("numpy", "np")
+                name = function.__name__
                 tensor._refuse_if_graph(f"{home}.{name}", of_numpy(name))
 
         return function(*_values(args, refuse), **_values(kwargs, refuse))

@@ -98,7 +98,7 @@ _BY_SHAPES: dict[str, Callable[..., str]] = {
 _PASSED_THROUGH = {"contextlib", "copy", "functools", "numpy"}
 _CANDIDATES = 200  #: names that are compared with an unknown one
 _COMPARED = 60  #: the letters that are compared of each
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_PACKAGE = str(Path(__file__).absolute().parents[1]) + os.sep
 
 
 class MinigradError(Exception):
@@ -155,7 +155,8 @@ def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.4) -> str:
     >>> did_you_mean("w2", ["w1", "b1"])
     "; did you mean 'w1'? Known: 'w1', 'b1'"
     """
-    names, wanted = [*map(str, known)], str(name)[:_COMPARED]
+    names = [*map(str, known)]
+    wanted = str(name)[:_COMPARED]
     near = {n[:_COMPARED]: n for n in names}
     letters = set(wanted)  # comparing letter by letter is slow: only those that have the same ones
     likely = heapq.nsmallest(_CANDIDATES, near, key=lambda n: len(letters ^ set(n)))

@@ -44,7 +44,8 @@ def checked(function: F) -> F:
             # a value is of the wrong kind, and only Python or NumPy say so
             every = inspect.signature(function).parameters
             typed = {n: _typed(p) for n, p in every.items() if n not in ("self", "cls")}
-            usual, values = f"{title}({', '.join(typed.values())})", args[len(typed) < len(every) :]
+            usual = f"{title}({', '.join(typed.values())})"
+            values = args[len(typed) < len(every) :]
             raise op_error(title, typed, values, keywords, cause, usual) from cause
 
     call.is_checked = True  # type: ignore[attr-defined]
@@ -113,11 +114,14 @@ def misfit(
         signature.bind(*args, **keywords)
         return None
     except TypeError:
-        parameters, count = list(signature.parameters.values()), len(args)
+        parameters = list(signature.parameters.values())
+        count = len(args)
     if parameters and parameters[0].name in ("self", "cls"):
-        parameters, count = parameters[1:], count - 1
+        parameters = parameters[1:]
+        count -= 1
     places = [p.name for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
-    names, given = [p.name for p in parameters], places[:count]
+    names = [p.name for p in parameters]
+    given = places[:count]
     unknown = next((k for k in keywords if k not in names or k in given), None)
     needed = [p.name for p in parameters if p.default is p.empty and count <= len(places)]
     missing = next((name for name in needed if name not in (*given, *keywords)), "")

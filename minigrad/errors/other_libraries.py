@@ -38,7 +38,8 @@ def missing(
     module 'minigrad' has no attribute 'no_grads'; did you mean mg.no_grad?
       at cell:1: print(missing("module 'minigrad'", "no_grads", TABLES["minigrad"], home="mg", known=["no_grad"]))
     """
-    what, advice = f"{owner} has no attribute {name!r}", table.get(name)
+    what = f"{owner} has no attribute {name!r}"
+    advice = table.get(name)
     spelt = {n.lower(): n for n in known}
     if advice:
         what = told(what, advice)

@@ -53,7 +53,8 @@ def check(layer: str, **given) -> None:
     Elsewhere numbers stand in the places of these.  Errors: `ShapeError` that quotes the value.
     """
     for name, value in given.items():
-        what, is_switch = f"{layer}({name}={value!r}): give ", isinstance(value, bool | np.bool_)
+        what = f"{layer}({name}={value!r}): give "
+        is_switch = isinstance(value, bool | np.bool_)
         if name in _SWITCHES:
             if not is_switch:
                 advice = f"{layer}(…, {name}=True), and what comes behind it by name"

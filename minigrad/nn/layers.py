@@ -94,7 +94,8 @@ class Filters(Module):
             what = f"{layer}(kernel_size={kernel_size!r}): images have height and width"
             raise refusal(what, "kernel_size=3, or kernel_size=(3, 5)")
         whole, shared = (channels, filters) if self.transposed else (filters, channels)
-        draw, inputs = init.generator(seed), shared // groups * int(np.prod(size))
+        draw = init.generator(seed)
+        inputs = shared // groups * int(np.prod(size))
         self.channels, self.filters, self.kernel_size, self.stride = channels, filters, size, stride
         self.padding, self.dilation, self.groups = padding, dilation, groups
         self.weight = init.fan_in((whole, shared // groups, *size), inputs, draw, dtype)
@@ -531,7 +532,9 @@ class Recurrent(Module):
         layer = type(self).__name__
         init.check(layer, inputs=inputs, hidden=hidden, num_layers=num_layers, bias=bias)
         init.check(layer, bidirectional=bidirectional, batch_first=batch_first)
-        draw, wide, ways = init.generator(seed), self.gates * hidden, 1 + bidirectional
+        draw = init.generator(seed)
+        wide = self.gates * hidden
+        ways = 1 + bidirectional
         self.inputs, self.hidden, self.batch_first = inputs, hidden, batch_first
         self.num_layers, self.bidirectional = num_layers, bidirectional
         self.weight_x = init.fan_in((inputs, wide), hidden, draw, dtype)
@@ -563,8 +566,10 @@ class Recurrent(Module):
                 f"the axes are {axes}, and the last one is as wide as the layer's inputs",
             )
         x = x.swapaxes(0, 1) if self.batch_first else x
-        layers, ways = [self, *self.others], 1 + self.bidirectional
-        firsts, lasts = self._states(x, state, len(layers)), []
+        layers = [self, *self.others]
+        ways = 1 + self.bidirectional
+        firsts = self._states(x, state, len(layers))
+        lasts = []
         for k in range(0, len(layers), ways):
             outputs = []
             for j in range(ways):

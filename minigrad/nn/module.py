@@ -266,8 +266,10 @@ def _variable(program, path: str, at: Tensor) -> Any:
     block = program.global_block()
     if known is not None:
         return block.vars[known[1]]
-    name, k = at.name or path, 0
+    wanted = name = at.name or path
+    k = 0
     while name in block.vars:
-        name, k = f"{at.name or path}_{k + 1}", k + 1
+        k += 1
+        name = f"{wanted}_{k}"
     program.lifted[id(at)] = (at, name)
     return program.add_persistable(name, at, trainable=at.requires_grad)

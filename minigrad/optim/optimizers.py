@@ -236,7 +236,9 @@ class LambdaLR(CheckedConstructors):
         if any(callable(group["lr"]) for group in groups):
             what = "this optimizer has a schedule already: its lr is a function"
             raise refusal(what, "lr=0.1, a number", ArgumentError)
-        self.optimizer, self.lr_lambdas, self.last_epoch = optimizer, list(functions), 0
+        self.optimizer = optimizer
+        self.lr_lambdas = list(functions)
+        self.last_epoch = 0
         self.base_lrs = [group["lr"] for group in groups]
         self._set()
 
@@ -261,7 +263,8 @@ class LambdaLR(CheckedConstructors):
         self._set()
 
     def _set(self) -> None:
-        least, functions = self.eta_min, zip(self.base_lrs, self.lr_lambdas, strict=True)
+        least = self.eta_min
+        functions = zip(self.base_lrs, self.lr_lambdas, strict=True)
         rates = [least + (base - least) * f(self.last_epoch) for base, f in functions]
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = rate
@@ -489,8 +492,10 @@ class Optimizer(CheckedConstructors):
         changes = []  # parameter, its new array, what it had
         remembered = {}
         for group in self.param_groups:
-            rate, decay = group["lr"], 0.0 if self.decoupled else group["weight_decay"]
-            rate, dtype = float(rate(count) if callable(rate) else rate), None
+            rate = group["lr"]
+            decay = 0.0 if self.decoupled else group["weight_decay"]
+            rate = float(rate(count) if callable(rate) else rate)
+            dtype = None
             update = partial(kernel, **{name: group[name] for name in self._own})
             for p in group["params"]:
                 slope, value = p._grad, p._data
