@@ -21,7 +21,7 @@ def missing(
     owner: str,
     name: str,
     table: Mapping[str, str],
-    obj=None,
+    obj: Any = None,
     home: str = "",
     known: Iterable[str] = (),
 ) -> AttributeError:
