@@ -102,9 +102,11 @@ def grad(
         if g is None and materialize_grads:
             g = np.zeros(tensor.shape, tensor.dtype)
         if g is None and not allow_unused:
-            what = f"input {k}{named(tensor)} of grad() was not used to compute the outputs"
-            advice = "allow_unused=True returns None for it, materialize_grads=True zeros"
-            raise refusal(what, advice, GradError)
+            raise refusal(
+                f"input {k}{named(tensor)} of grad() was not used to compute the outputs",
+                "allow_unused=True returns None for it, materialize_grads=True zeros",
+                GradError,
+            )
         grads.append(_shown(g))
     return tuple(grads)
 
@@ -221,18 +223,22 @@ def roots_of(outputs, seeds, create: bool) -> Roots:
     outputs = as_list(outputs)
     seeds = [None] * len(outputs) if seeds is None else as_list(seeds)
     if len(seeds) != len(outputs):
-        what = f"{len(outputs)} outputs need {len(outputs)} gradients, {len(seeds)} were given"
-        advice = "a list with one for each output; None for an output that is one number"
-        raise refusal(what, advice, GradError)
+        raise refusal(
+            f"{len(outputs)} outputs need {len(outputs)} gradients, {len(seeds)} were given",
+            "a list with one for each output; None for an output that is one number",
+            GradError,
+        )
     return [_root(o, s, create) for o, s in zip(outputs, seeds, strict=True)]
 
 
 def _root(out, seed, create: bool) -> tuple[Any, Any]:
     """The edge of an output and its seed, checked."""
     if not isinstance(out, Tensor):
-        what = f"backward starts from a Tensor, not from {describe(out)}"
-        advice = "the result of an op on Tensors; numpy(), item() and float() lose the graph"
-        raise refusal(what, advice, DTypeError)
+        raise refusal(
+            f"backward starts from a Tensor, not from {describe(out)}",
+            "the result of an op on Tensors; numpy(), item() and float() lose the graph",
+            DTypeError,
+        )
     if out._node is None:
         advice = (
             "create the inputs with requires_grad=True, compute outside no_grad(), not detached"
@@ -379,9 +385,11 @@ class Walk:
             hook(tensor)
         for hook in list(hooks.post.values()):
             if hook((), (_shown(g),)) is not None:
-                what = "a hook of an AccumulateGrad returned something, and there are no grad_inputs it could replace"
-                advice = "return nothing; register_prehook changes what is added to .grad"
-                raise refusal(what, advice, GradError)
+                raise refusal(
+                    "a hook of an AccumulateGrad returned something, and there are no grad_inputs it could replace",
+                    "return nothing; register_prehook changes what is added to .grad",
+                    GradError,
+                )
 
     # -- hooks: who looks at gradients that pass, or changes them ------------------------------
 

@@ -584,13 +584,17 @@ def _array(data, dtype) -> Array:
     try:
         array = np.array(data, dtype)
     except (ValueError, TypeError) as error:
-        what = f"a Tensor needs numbers in a regular grid, not {describe(data)}: {error}"
-        advice = "make all rows equally long, and name a dtype that NumPy knows"
-        raise refusal(what, advice, DTypeError) from error
+        raise refusal(
+            f"a Tensor needs numbers in a regular grid, not {describe(data)}: {error}",
+            "make all rows equally long, and name a dtype that NumPy knows",
+            DTypeError,
+        ) from error
     if array.dtype.kind not in "fiubc":
-        what = f"a Tensor holds numbers, not {array.dtype} ({describe(data)})"
-        advice = "pass a number, an array, or lists of numbers (list(x) for a generator)"
-        raise refusal(what, advice, DTypeError)
+        raise refusal(
+            f"a Tensor holds numbers, not {array.dtype} ({describe(data)})",
+            "pass a number, an array, or lists of numbers (list(x) for a generator)",
+            DTypeError,
+        )
     return array
 
 
@@ -601,9 +605,11 @@ def plain_list(data) -> Any:
 
 def _refuse_in_list(tensor: Tensor) -> None:
     if tensor._node is not None and MODE.get().grad:
-        what = "an array made of a list that holds Tensors which require grad would cut their graph silently"
-        advice = "mg.stack([…]) keeps the graph; x.detach() of each, if only the values are meant"
-        raise refusal(what, advice, GradError)
+        raise refusal(
+            "an array made of a list that holds Tensors which require grad would cut their graph silently",
+            "mg.stack([…]) keeps the graph; x.detach() of each, if only the values are meant",
+            GradError,
+        )
 
 
 def wrap(data, node=None) -> Tensor:

@@ -77,9 +77,11 @@ class Module(CheckedConstructors):
     def __setattr__(self, name: str, value) -> None:
         trained = getattr(vars(self).get(name), "requires_grad", False)
         if trained and isinstance(value, np.ndarray | float):
-            what = f"{name!r} of this {type(self).__name__} is trained, {describe(value)} is not"
-            advice = f"model.{name} = nn.Parameter(values), or model.{name}.data = values"
-            raise refusal(what, advice, DTypeError)
+            raise refusal(
+                f"{name!r} of this {type(self).__name__} is trained, {describe(value)} is not",
+                f"model.{name} = nn.Parameter(values), or model.{name}.data = values",
+                DTypeError,
+            )
         super().__setattr__(name, value)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:

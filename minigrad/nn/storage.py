@@ -44,9 +44,11 @@ def save(state: Module | Mapping[str, Any], path: str | Path) -> None:
     ['weight', 'bias']
     """
     if not isinstance(state, Module | Mapping):
-        what = f"a module or a mapping from names to arrays is stored, not {describe(state)}"
-        advice = "nn.save(model, path), nn.save(optimizer.state_dict(), path)"
-        raise refusal(what, advice, StateError)
+        raise refusal(
+            f"a module or a mapping from names to arrays is stored, not {describe(state)}",
+            "nn.save(model, path), nn.save(optimizer.state_dict(), path)",
+            StateError,
+        )
     ending = _ending(path)
     values = state.state_dict() if isinstance(state, Module) else state
     arrays = {name: _numbers(name, value) for name, value in values.items()}

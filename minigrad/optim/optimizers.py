@@ -596,9 +596,11 @@ def _fitting(grad, p: Tensor) -> Array:
     """The array of a gradient.  Errors: `GradError` where the parameter has another shape."""
     array: Array = grad._data
     if array.shape != p._data.shape:
-        what = f"the gradient of {p.name or 'a parameter'} is {describe(grad)}, the parameter {describe(p)}"
-        advice = "optimizer.zero_grad() where a parameter is given other data, then backward again"
-        raise refusal(what, advice, GradError)
+        raise refusal(
+            f"the gradient of {p.name or 'a parameter'} is {describe(grad)}, the parameter {describe(p)}",
+            "optimizer.zero_grad() where a parameter is given other data, then backward again",
+            GradError,
+        )
     return array
 
 
