@@ -196,7 +196,7 @@ def _lambdas(path: str) -> dict[tuple[int, str | None], ast.expr]:
 
 
 _SUPERSCRIPT = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-_COMPARED: dict[type, str] = {
+_COMPARED = {
     ast.Gt: ">",
     ast.Lt: "<",
     ast.GtE: "≥",
@@ -205,7 +205,7 @@ _COMPARED: dict[type, str] = {
     ast.NotEq: "≠",
 }
 #: how a sign is written, how tightly it holds, what it is called as an operation, what computes it
-_SIGNS: dict[type, tuple[str, float, str, Any]] = {
+_SIGNS = {
     ast.Add: (" + ", 1, "add", np.add),
     ast.Sub: (" − ", 1, "sub", np.subtract),
     ast.Mult: ("·", 2, "mul", np.multiply),

@@ -15,15 +15,18 @@ def put_into_frames(graph: Graph, paths: Homes, titles: Titles) -> None:
     """Each node, by its id, into the innermost frame around its path, its twin beside it; ``titles`` names
     the paths that have a frame.
     """
-    frames: dict[tuple[Path, str], str | None] = {}
+    frames = {}
     for name, path in paths.items():
         for each in [graph.nodes[n] for n in (name, graph.nodes[name].twin) if n]:
-            for at in (path[:depth] for depth in range(1, len(path) + 1)):
-                key = (at, each.side)
-                if at in titles and key not in frames:
-                    inside = {"side": each.side, "parent": each.region, "folds": True}
-                    frames[key] = graph.region(titles[at], **inside).id
-                each.region = frames.get(key, each.region)
+            for depth in range(len(path)):
+                at = path[: depth + 1]
+                if at not in titles:
+                    continue
+                key, around = (at, each.side), each.region
+                if key not in frames:
+                    inside = graph.region(titles[at], side=each.side, parent=around, folds=True)
+                    frames[key] = inside.id
+                each.region = frames[key]
 
 
 def frames_of_modules(graph: Graph, homes: Homes, titles: Titles) -> None:
@@ -49,27 +52,35 @@ def frames_of_modules(graph: Graph, homes: Homes, titles: Titles) -> None:
 
 def _paths(ops: list[Node], links: Links, homes: Homes, titles: Titles) -> dict[str, Path]:
     """The module of every operation, by its parameters or by those around it, and of what it reads and gives."""
-    own: list[Path] = [
-        next((homes[n.id] for n in links.before[op.id] if n.id in homes), ()) for op in ops
-    ]
+    own = []
+    for op in ops:
+        held = [homes[n.id] for n in links.before[op.id] if n.id in homes]
+        own.append(held[0] if held else ())
     following = list(own)
     for k in reversed(range(len(ops) - 1)):
         following[k] = own[k] or following[k + 1]
     paths: dict[str, Path] = {}
     before: Path = ()
     for op, path, after in zip(ops, own, following, strict=True):
-        before = path or before
-        shared = before
-        while shared != after[: len(shared)]:
-            shared = shared[:-1]
-        deeper = (before[:depth] for depth in range(len(shared) + 1, len(before)))
-        inner = next((each for each in deeper if each in titles), ())
-        makers = [maker for n in links.before[op.id] for maker in links.before[n.id]]
-        ends = inner and any(paths.get(m.id, ())[: len(inner)] == inner for m in makers)
-        paths[op.id] = path or (inner if ends else shared)
-        data = [n for n in links.before[op.id] if n.kind == "data"]
-        values = [n for n in links.after[op.id] if n.kind == "value"]
-        paths |= {n.id: paths[op.id] for n in (*data, *values)}
+        read = links.before[op.id]
+        if path:
+            before = path
+        else:
+            path = before
+            while path != after[: len(path)]:
+                path = path[:-1]
+            deeper = (before[:depth] for depth in range(len(path) + 1, len(before)))
+            inner = next((each for each in deeper if each in titles), ())
+            makers = [maker for n in read for maker in links.before[n.id]]
+            if inner and any(paths.get(m.id, ())[: len(inner)] == inner for m in makers):
+                path = inner
+        paths[op.id] = path
+        for n in read:
+            if n.kind == "data":
+                paths[n.id] = path
+        for n in links.after[op.id]:
+            if n.kind == "value":
+                paths[n.id] = path
     return paths | homes
 
 

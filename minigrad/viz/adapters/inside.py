@@ -76,7 +76,8 @@ class Slot(NamedTuple):
         slot = self._at(now)
         result = slot._came()
         numbers = slot.numbers() if result else ""
-        numbers = "" if numbers.replace("−", "-") == result else numbers
+        if numbers.replace("−", "-") == result:
+            return slot.said(result)
         return slot.said(numbers, result)
 
     def made_of(self, gradient, now: Values = _NOTHING) -> Any:
@@ -107,15 +108,17 @@ def operation(slots: Iterable[Slot], ports: bool = False) -> Fields:
     slots = tuple(slots)
     live = tuple((slot.text, slot.said(NOT_YET)) for slot in slots if slot.result is not None)
     data = {"live": live, "slots": slots}
+    texts = [slot.text for slot in slots]
     if ports:
-        return {"data": data, "ports": tuple((slot.text, "out") for slot in slots)}
-    return {"data": data, "lines": tuple(slot.text for slot in slots if slot.text)}
+        return {"data": data, "ports": tuple((text, "out") for text in texts)}
+    return {"data": data, "lines": tuple(filter(None, texts))}
 
 
 def value(x, seed: bool = False) -> Fields:
     """The fields of a value or of a gradient; a dash if it is None."""
     text = format_value(x)
-    text = f"{text} (seed)" if seed and x is not None else text
+    if seed and x is not None:
+        text += " (seed)"
     return told([(text, NOT_YET), (strip(x), "")], explain_value(x), **arrays(x))
 
 
@@ -128,16 +131,19 @@ def told(live: Iterable[tuple[str, str]], tooltip: str, **data) -> Fields:
 
 def arrays(*held) -> Fields:
     """What the details of a node show of arrays, element by element: its value, or its value and its gradient."""
-    shown = [(word, cells(x)) for word, x in zip(("value", "gradient"), held, strict=False)]
-    return {"arrays": [each for each in shown if each[1] is not None]}
+    shown = zip(("value", "gradient"), map(cells, held), strict=False)
+    return {"arrays": [(word, array) for word, array in shown if array is not None]}
 
 
 def show_value(node: Node, held: tuple[Any, ...]) -> None:
     """Above the words of a version of a name its value, where one is ``held``."""
-    texts = tuple(map(format_value, held))
-    node.lines = (*texts, *node.lines)
-    node.data = {"live": tuple((text, NOT_YET) for text in texts), **arrays(*held)}
-    node.tooltip = " | ".join([node.tooltip, *(explain_value(x) for x in held if x is not None)])
+    node.data = {"live": (), **arrays(*held)}
+    for x in held:
+        text = format_value(x)
+        node.lines = (text, *node.lines)
+        node.data["live"] = ((text, NOT_YET),)
+        if x is not None:
+            node.tooltip += f" | {explain_value(x)}"
 
 
 def accumulated(name: str, grad, parts: Sequence[Any]) -> Fields:
@@ -189,10 +195,11 @@ class Place:
         whole = total(parts)
         lost = whole is not None and same_value(grad, parts[-1]) and not same_value(grad, whole)
         words = ", then ".join(map(format_value, parts)) if lost else summands(parts)
-        lines = (words, "the earlier one is lost" if lost else "")
-        about = {"tooltip": f"{len(parts)} gradients meet", "data": {"live": ((words, ""),)}}
-        self.arrives = graph.node("accumulate", "=" if lost else "+=", **BACKWARD, **about)
+        lines = (words, "the earlier one is lost") if lost else (words,)
+        self.arrives = graph.node("accumulate", "=" if lost else "+=", **BACKWARD)
         self.arrives.lines = tuple(filter(None, lines))
+        self.arrives.tooltip = f"{len(parts)} gradients meet"
+        self.arrives.data["live"] = ((words, ""),)
         graph.edge(self.arrives, self.gradient, "accumulate", carries=unwrap(grad))
 
 

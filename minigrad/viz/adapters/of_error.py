@@ -41,7 +41,7 @@ def of_error(error: BaseException, names: Names) -> Graph:
     graph.title = f"{type(error).__name__}: {what}"
     if _parameters(frame):
         line = type(frame.f_locals["self"]).__name__
-    box = dropped_op(graph, line or frame.f_code.co_name, f"failed: {what}", "forward", "r0")
+    box = dropped_op(graph, line or frame.f_code.co_name, f"failed: {what}", "r0")
     for place in filter(None, map(drawing.place, met)):
         graph.edge(place.node, box)
     return graph

@@ -112,11 +112,10 @@ class Drawing:
         self.graph.region("forward: tensors")
         self.graph.region("backward: grad_fn, [i] in next_functions", side="backward")
         starts = [(x if hasattr(x, "next_functions") else x.grad_fn, x) for x in things]
-        self.steps = {fn: Step(fn) for fn in walk_order(fn for fn, _ in starts if fn is not None)}
+        made = [(fn, getattr(x, "output_nr", 0)) for fn, x in starts if fn is not None]
+        self.steps = {fn: Step(fn) for fn in walk_order(fn for fn, _ in made)}
+        self.roots = [(self.steps[fn], number) for fn, number in made]
         self.leaves: dict[int, Place] = {}  # by id of the tensor
-        self.roots = [
-            (self.steps[fn], getattr(x, "output_nr", 0)) for fn, x in starts if fn is not None
-        ]
         self._link(things)
         #: as far as that is known: ``values`` and ``seeds``, (fn, output) → what it gave, and what
         #: backward started with; ``gradients``, (fn, slot) → what that gave in backward; ``pull``
@@ -199,9 +198,10 @@ class Drawing:
         edges = zip(step.slot_names, step.edges, strict=False)
         inputs = {slot: self._input(step, slot, *edge) for slot, edge in edges}
         primitive = step.primitive
-        for slot in primitive.inputs if primitive is not None else ():
-            if slot not in (*primitive.differentiable, primitive.list_input):
-                inputs[slot] = self._constant(step, slot, optional=True)  # it has no gradient
+        if primitive is not None:
+            for slot in primitive.inputs:
+                if slot not in (*primitive.differentiable, primitive.list_input):
+                    inputs[slot] = self._constant(step, slot, optional=True)  # it has no gradient
         step.inputs = {slot: place for slot, place in inputs.items() if place}
         name = forward_name(step.fn)
         step.op = self.graph.node("op", name, region="r0", lines=first_line(step.fn))
@@ -215,8 +215,8 @@ class Drawing:
             names = {slot: place.node.name for slot, place in step.inputs.items()}
             values = {slot: place.held for slot, place in step.inputs.items()}
             call = call_formula(name, names)
-            slot = Slot(call, names, values, result.held, name=result.node.name)
-            step.op.data["slots"] = (slot,)
+            made = Slot(call, names, values, result.held, name=result.node.name)
+            step.op.data["slots"] = (made,)
 
     def _input(self, step: Step, slot: str, source: Step | None, number: int) -> Place | None:
         if source is None:
@@ -259,8 +259,8 @@ class Drawing:
         name = name or ("" if single else shorten(text))
         number = text if value is None and single else number_text(value)
         if number and not name:  # a number is called by its value
-            inside = told((), explain_value(number))
-            return Place(self.graph.node("data", number, region="r0", **inside), literal(number))
+            node = self.graph.node("data", number, region="r0", tooltip=explain_value(number))
+            return Place(node, literal(number))
         name = name or f"{slot} of {forward_name(step.fn)}"
         return self._tensor("data", name, None) if value is None else self.leaf(value, "data", name)
 
@@ -290,7 +290,9 @@ class Drawing:
             if getattr(getattr(step.fn, "hooks", None), "change", False):
                 parts = [None] * len(parts)
             grad = total(parts) if kept is None else kept
-            inside = value(grad) | ({"tooltip": _BETWEEN} if grad is None else {})
+            inside = value(grad)
+            if grad is None:
+                inside["tooltip"] = _BETWEEN
             place.add_gradient(self.graph, "gradient", inside, parts, grad)
 
     def _parts(self, step: Step, number: int) -> list[Any]:
@@ -325,7 +327,8 @@ class Drawing:
         for i, expression in enumerate(step.formulas):
             if step.edges[i][0]:
                 known = in_list(names, str(i)) | names
-                mark, came = f"[{i}] " if several else "", self.known["gradients"].get((step.fn, i))
+                came = self.known["gradients"].get((step.fn, i))
+                mark = f"[{i}] " if several else ""
                 step.slots[i] = Slot(expression, known, values, came, mark)
         inside = operation(step.slots.values(), ports=several) | {"tooltip": step.says}
         step.node = self.graph.node("grad_op", title(step.fn), **BACKWARD, **inside)

@@ -69,24 +69,24 @@ class NetSheet(Sheet):
             number = 0
             stack = [] if net is None else [(net, "")]
             while stack:
-                at, parent = stack.pop()
-                inner = getattr(at, "ops", ())
-                region = parent
-                if inner or not parent:  # the frame of a net, inside its holder's
-                    label = f"{'NetOp' if hasattr(at, 'ops') else 'operator'} {called(at)}"
-                    if self.owner and not parent:
+                at, region = stack.pop()
+                inner = getattr(at, "ops", None)  # None: an operator
+                if inner or not region:  # the frame of a net, inside its holder's
+                    label = f"{'operator' if inner is None else 'NetOp'} {called(at)}"
+                    if self.owner and not region:
                         words = "step net, once per step"
-                        words = "step net backwards, last step first" if self.backward else words
+                        if self.backward:
+                            words = "step net backwards, last step first"
                         label = f"{self.owner.op.type} #{self.owner.node.number}: {words}"
-                    region = self.frame(label, side, parent or None)
-                stack.extend((op, region) for op in reversed(inner))
-                if not hasattr(at, "ops"):
+                    region = self.frame(label, side, region)
+                if inner is None:
                     self.add(at, number, region, side)
                     number += 1
-                elif not inner:  # an empty net stands where a gradient is not wanted
+                elif inner:
+                    stack.extend((op, region) for op in reversed(inner))
+                else:  # an empty net stands where a gradient is not wanted
                     of = getattr(at, "forward_op", None) or getattr(at, "forward", None)
-                    reason = "NOP: no gradient wanted"
-                    node = dropped_op(self.graph, called(at), reason, side, region)
+                    node = dropped_op(self.graph, called(at), "NOP: no gradient wanted", region)
                     self.dropped.append((of, node))
 
     def look(self, name: str, written: bool) -> Look:

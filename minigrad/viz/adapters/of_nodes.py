@@ -36,9 +36,9 @@ Arrays = tuple[Any, ...]
 def of_run(run: watch, names: Names) -> Graph:
     """What really ran while `watch` was on."""
     names.also(run.names)
-    calls: list[Call] = []
-    backs: list[Back] = []
-    latest: dict[int, Call] = {}
+    calls = []
+    backs = []
+    latest = {}
     for event, snapshot in zip(run.events, run.snapshots, strict=True):
         function = event.function
         if event.kind == "forward":
@@ -101,12 +101,16 @@ class Back:
         self.reads = {name for formula in formulas for name in names_in(formula)}
         if gxs is None:
             gxs = tuple(computed(formula, values) for formula in formulas)
-            all_known = gys and gxs and all(g is not None for g in (*gys, *gxs))
-            gxs = gxs if all_known else (None,) * len(call.inputs)
+            if not gys or not gxs or any(g is None for g in (*gys, *gxs)):
+                gxs = (None,) * len(call.inputs)
         known = formulas if len(formulas) == len(gxs) else (None,) * len(gxs)
-        parts = zip(known, gxs, numbered("gx", len(gxs)), strict=True)
         gradient = "".join(names[:1])
-        self.slots = [Slot(f, {}, values, gx, "", name, gradient=gradient) for f, gx, name in parts]
+        self.slots = [
+            Slot(formula, {}, values, gx, name=name, gradient=gradient)
+            for formula, gx, name in zip(known, gxs, numbered("gx", len(gxs)), strict=True)
+        ]
+        self.took = [*zip(call.outputs, gys, strict=False)]  # variables, each with its gradient
+        self.gave = [*zip(call.inputs, self.slots, strict=False)]
 
 
 def variable_like(thing) -> bool:
@@ -131,7 +135,7 @@ def outputs_of(thing) -> list[Any]:
 
 def calls_behind(roots: list[Any]) -> list[Call]:
     """Every function behind the roots, producers first; a cycle is entered once."""
-    calls: dict[Any, Call] = {}
+    calls = {}
 
     def before(function) -> list[Any]:
         calls[function] = linked_call(function)
@@ -185,13 +189,11 @@ class Drawing:
             self.forward(call)
         if backs:
             self.graph.region("backward: gradients", side="backward")
-            gave = [
-                part for back in backs for part in zip(back.call.inputs, back.slots, strict=False)
-            ]
+            gave = [each for back in backs for each in back.gave]
             for variable, slot in gave:
                 self.arriving[id(variable)].append(slot.result)
             for back in backs:  # the gradients that go in, then those that only come out
-                for variable, gy in zip(back.call.outputs, back.gys, strict=False):
+                for variable, gy in back.took:
                     self.gradient(variable, gy)
             for variable, _ in gave:
                 self.gradient(variable)
@@ -260,11 +262,11 @@ class Drawing:
         op = self.graph.node("grad_op", name, **BACKWARD, **inside)
         if twin:
             op.twin, twin.twin = twin.id, twin.twin or op.id
-        for variable, gy in zip(call.outputs, back.gys, strict=False):
+        for variable, gy in back.took:
             source = self.value(variable).gradient
             if source:
                 self.graph.edge(source, op, "grad", carries=unwrap(gy))
-        for k, (variable, slot) in enumerate(zip(call.inputs, back.slots, strict=False)):
+        for k, (variable, slot) in enumerate(back.gave):
             there = self.value(variable).arrives or op
             self.graph.edge(
                 op,

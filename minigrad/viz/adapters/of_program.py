@@ -11,7 +11,7 @@ from typing import Any
 
 from ...grad_names import EMPTY, GRAD, base, is_gradient
 from ..graph.format import format_shape
-from ..graph.graph import Graph, Node
+from ..graph.graph import Graph
 from .formula import Values
 from .wiring import (
     Look,
@@ -31,9 +31,10 @@ from .wiring import (
 
 def is_program(x) -> bool:
     """Whether x has blocks of operators."""
-    blocks: Any = getattr(x, "blocks", None)
-    listed = isinstance(blocks, list | tuple) and len(blocks) > 0
-    return listed and all(hasattr(block, "ops") for block in blocks)
+    blocks = getattr(x, "blocks", None)
+    if not isinstance(blocks, list | tuple) or not blocks:
+        return False
+    return all(hasattr(block, "ops") for block in blocks)
 
 
 def of_program(program, values: Values | None = None, detail: str = "auto", record=None) -> Graph:
@@ -44,9 +45,21 @@ def of_program(program, values: Values | None = None, detail: str = "auto", reco
     ``detail="pruned"`` also shows the grad ops that were dropped, from the records in
     ``program.pruned``: (type, reason, forward op).
     """
-    facts = Facts(program, values or {}, record)
-    first = BlockSheet(Graph(), facts, program.blocks[0])
-    return drawn(first, _dropped(first) if detail == "pruned" else ())
+    first = BlockSheet(Graph(), Facts(program, values or {}, record), program.blocks[0])
+    pruned = getattr(program, "pruned", ()) if detail == "pruned" else ()
+    dropped = (
+        (op, dropped_op(first.graph, kind, f"pruned: {reason}", first.region("backward")))
+        for kind, reason, op in pruned
+    )
+    return drawn(first, dropped)  # which makes these when all else is there
+
+
+#: what stands on the frames of the first block
+_PARTS = {
+    "forward": "forward ops",
+    "backward": "grad ops appended by append_backward",
+    "optimize": "optimizer ops",
+}
 
 
 class BlockSheet(Sheet):
@@ -86,28 +99,29 @@ class BlockSheet(Sheet):
         """What stands on the frame of one side."""
         block, owner = self.block, self.owner
         if owner is None:
-            made_by = "grad ops appended by append_backward"
-            words = {"forward": "forward ops", "backward": made_by, "optimize": "optimizer ops"}
-            return f"block {block.idx}: {words[part]}"
+            return f"block {block.idx}: {_PARTS[part]}"
         forward = getattr(block, "forward_block", -1)
         link = f"{self.attr} of" if forward == -1 else f"forward block {forward}, in"
         holder = f"#{owner.node.number} {owner.op.type}"
-        what = "loop body" if self.loop else "branch"
-        if self.backward:
+        if self.attr == "cond_block":
+            what = "condition"
+        elif self.backward:
             what = "one step backwards" if self.loop else "branch backwards"
-        what = "condition" if self.attr == "cond_block" else what
+        else:
+            what = "loop body" if self.loop else "branch"
         return f"block {block.idx} (parent {block.parent}, {link} {holder}): {what}"
 
     def join(self) -> None:
         """Values that go round: the last version of this step is the first of the next."""
         super().join()
-        for name, nodes in self.versions.items() if self.loop else ():
-            first, last = nodes[0], nodes[-1]
-            if first.id in self.writer:
-                if not self.backward and name not in self.block.vars:
+        if self.loop:
+            for name, nodes in self.versions.items():
+                first, last = nodes[0], nodes[-1]
+                if first.id not in self.writer:
+                    if first is not last:  # it comes from outside
+                        self.went_round(last, first)
+                elif not self.backward and name not in self.block.vars:
                     add_word(last, "next")  # the condition, above all: the loop itself reads it
-            elif first is not last:  # it comes from outside
-                self.went_round(last, first)
         if self.facts.record is not None:
             self.ran()
 
@@ -115,7 +129,7 @@ class BlockSheet(Sheet):
         """What a run noted of each operator: later ones do not overwrite that.  A block that it did not
         enter, and operators that it did not reach, are grey.
         """
-        grey: list[Node] = []
+        grey = []
         for placed in self.placed:
             noted = self.facts.written_by.get(placed.node.data["place"])
             if noted is None:
@@ -139,10 +153,9 @@ class BlockSheet(Sheet):
         assert self.owner is not None  # it holds a loop's body
         op, attrs = self.owner.op, self.owner.op.attrs
         carry = attrs.get("carry", {})
-        ends = [*attrs.get("next", ()), *carry.values()]
-        starts = [*attrs.get("carried", ()), *carry]
+        ends, starts = attrs.get("next", carry.values()), attrs.get("carried", carry)
         if self.backward:
-            ends = [*attrs.get("carried_grad", ()), *(start + GRAD for start in carry)]
+            ends = attrs.get("carried_grad", [start + GRAD for start in carry])
             starts = attrs.get("next_grad", op.inputs.get("out_grad", ()))
         return [*zip(ends, starts, strict=False)]
 
@@ -155,14 +168,16 @@ class BlockSheet(Sheet):
             kind, word = gradient_look(name, of in self.facts.written or is_gradient(of))
         else:
             kind, word = self.value(name, home, var, written)
-        plain = kind == "scopes" or not self.values
-        entered = {} if written else self.facts.entered.get(self.block.idx, {})
-        known = self.values if self.facts.record is None else entered
-        held = () if plain else (known.get(name),)
         short, full = shape_texts(var)
-        word = word if held or kind == "scopes" else f"{short} {word}".strip()
-        words = [name] if var is None else [name, full, f"block {home.idx}"]
-        return kind, held, word, " | ".join(words)
+        tooltip = name if var is None else f"{name} | {full} | block {home.idx}"
+        if kind == "scopes":
+            return kind, (), word, tooltip
+        if not self.values:
+            return kind, (), f"{short} {word}".strip(), tooltip
+        known = self.values
+        if self.facts.record is not None:
+            known = {} if written else self.facts.entered.get(self.block.idx, {})
+        return kind, (known.get(name),), word, tooltip
 
     def value(self, name: str, home, var, written: bool) -> tuple[str, str]:
         """(kind, word) of a name of the forward side."""
@@ -181,13 +196,6 @@ class BlockSheet(Sheet):
             counts = any(word in dtype_text(var) for word in ("int", "bool"))
             return "data", "" if counts else "no grad" if written else "data"
         return ("value", "") if written else ("leaf", "")
-
-
-def _dropped(first: BlockSheet) -> Iterator[tuple[Any, Node]]:
-    """The grad ops that were dropped, each with its reason."""
-    for kind, reason, forward_op in getattr(first.facts.program, "pruned", ()):
-        region = first.region("backward")
-        yield forward_op, dropped_op(first.graph, kind, f"pruned: {reason}", "backward", region)
 
 
 # ---- What is known of a program before anything is drawn -----------------------------------------
@@ -220,12 +228,10 @@ class Facts:
                         self.carried[inner.idx].update(op.attrs.get(attr, ()))
                     self.written |= self.carried[inner.idx]
         #: what the backward pass starts from: what a seed is the gradient of, ops with role "loss"
-        self.loss = {
-            base(name)
-            for op in program.blocks[0].ops
-            if role_of(op) == "loss" or (makes_gradients(op) and op_kind(op, True) == "seed")
-            for name in flat(op.outputs)
-        }
+        self.loss: set[str] = set()
+        for op in program.blocks[0].ops:
+            if role_of(op) == "loss" or (makes_gradients(op) and op_kind(op, True) == "seed"):
+                self.loss.update(map(base, flat(op.outputs)))
 
 
 def role_of(op) -> str:
@@ -256,9 +262,11 @@ def shape_texts(var) -> tuple[str, str]:
     shape, dtype = getattr(var, "shape", None), dtype_text(var)
     if shape is None:
         return "", f"shape unknown {dtype}".rstrip()
-    text, special = format_shape(shape), "" if "float" in dtype else dtype
-    short = special if special and not shape else f"{text} {special}"
-    return short.rstrip(), f"{text} {dtype}".rstrip()
+    text = format_shape(shape)
+    full = f"{text} {dtype}".rstrip()
+    if "float" in dtype:
+        return text, full
+    return (full if shape else dtype or text), full
 
 
 def dtype_text(var) -> str:

@@ -22,7 +22,7 @@ def of_torch(roots: list[Any], names: Names, values: bool | str = True) -> Drawi
     unknown = {title(fn) for fn in drawing.steps if not has_formula(fn)}
     if unknown:
         drawing.graph.notes.append(f"no formula is known of {', '.join(sorted(unknown)[:6])}")
-    titles: dict[Path, str] = {}  # of the modules that hold others: frames on both sides
+    titles = {}  # of the modules that hold others: frames on both sides
     paths: dict[int, Path] = {}  # id of a parameter → the module that holds it
     for prefix, module in largest_modules(names.variables):
         for path, inner in module.named_modules():

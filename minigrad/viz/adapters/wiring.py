@@ -10,7 +10,7 @@ Vocabulary
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from textwrap import wrap
 from typing import Any, NamedTuple
 
@@ -74,11 +74,12 @@ class Sheet:
         """The sheets of what an operator holds."""
         raise NotImplementedError
 
-    def frame(self, label: str, side: str, parent: str | None = None) -> str:
+    def frame(self, label: str, side: str, parent: str = "") -> str:
         """The frame of one of its sides, or one inside that."""
-        holder = self.owner.node.id if self.owner and not parent else None
-        inner = {"parent": parent, "holder": holder, "strong": bool(holder)}
-        return self.graph.region(label, side=side, **inner).id
+        region = self.graph.region(label, side=side, parent=parent or None)
+        if self.owner and not parent:
+            region.holder, region.strong = self.owner.node.id, True
+        return region.id
 
     def handed_over(self) -> Iterable[tuple[str, str]]:
         """(name at the end of a step, name at the start of the next), where the loop says so."""
@@ -90,10 +91,11 @@ class Sheet:
 
     def went_round(self, end: Node, start: Node) -> None:
         """One value that a step hands on to the next."""
-        add_word(end, "before the step" if self.backward else "next")
+        word, label = "next", "next step"
         if self.backward:
+            word, label = "before the step", "previous step"
             add_word(start, "after the step")
-        label = "previous step" if self.backward else "next step"
+        add_word(end, word)
         self.graph.edge(end, start, "loop", label=label)
 
     def join(self) -> None:
@@ -102,9 +104,10 @@ class Sheet:
         if self.owner and placed:
             first = [*placed[0].ins.values(), placed[0].node][0]
             self.graph.edge(self.owner.node, first, "sub_block")
-        for end, start in self.handed_over() if self.loop else ():
-            if {end, start} <= versions.keys() and end != start:
-                self.went_round(versions[end][-1], versions[start][0])
+        if self.loop:
+            for end, start in self.handed_over():
+                if {end, start} <= versions.keys() and end != start:
+                    self.went_round(versions[end][-1], versions[start][0])
 
     # -- values
 
@@ -140,7 +143,7 @@ class Sheet:
         saved = dict.fromkeys(
             n for n in flat(op.inputs) if side == "backward" and not is_gradient(n)
         )
-        wanted = read_names(op) if saved and kind != "zeros" else set()
+        wanted = () if kind == "zeros" else read_names(op, saved)
         node.reads = tuple(name for name in saved if name in wanted)
         shapes = [name for name in saved if name not in wanted]
         for port, name in ported(op.inputs):
@@ -180,10 +183,12 @@ class Sheet:
     def finish(self) -> None:
         """Tell versions of a name apart; a scope holds the last one only."""
         for name, nodes in self.versions.items():
-            self.held |= dict.fromkeys((node.id for node in nodes[:-1]), ())
+            for node in nodes[:-1]:
+                self.held[node.id] = ()
             written = [node for node in nodes if node.id in self.writer and name != EMPTY]
-            for k, node in enumerate(written if len(written) > 1 else ()):
-                add_word(node, self.version_word(node, k, written))
+            if len(written) > 1:
+                for k, node in enumerate(written):
+                    add_word(node, self.version_word(node, k, written))
 
     def version_word(self, node: Node, k: int, written: list[Node]) -> str:
         """What tells one version from the next: the loop between them, or its number."""
@@ -232,9 +237,9 @@ def mirrored(graph: Graph, sheets: list[Sheet], dropped: Iterable[tuple[Any, Nod
         if sheet.owner and sheet.backward:
             partner = held.get((sheet.owner.node.twin or "", sheet.attr))
         if partner:
-            link_rest(graph, partner, sheet)
+            link_rest(partner, sheet)
             if sheet.loop and sheet.backward:
-                add_over_steps(graph, partner, sheet)
+                add_over_steps(partner, sheet)
 
 
 def twins(graph: Graph, forward: Mapping[int, Placed], grad_ops: list[Placed]) -> None:
@@ -244,7 +249,7 @@ def twins(graph: Graph, forward: Mapping[int, Placed], grad_ops: list[Placed]) -
     An op's own ``forward_op`` decides; where there is none, a grad op belongs to the one operator
     that wrote the base of a gradient it reads and read the base of one it writes.
     """
-    writers: dict[str, list[Placed]] = defaultdict(list)
+    writers = defaultdict(list)
     for operator in forward.values():
         for name in operator.outs:
             writers[name].append(operator)
@@ -280,7 +285,7 @@ def by_names(g: Placed, writers: Mapping[str, list[Placed]]) -> Placed | None:
     return None
 
 
-def link_rest(graph: Graph, forward: Sheet, backward: Sheet) -> None:
+def link_rest(forward: Sheet, backward: Sheet) -> None:
     """The gradients that no grad op reads or writes directly: sums of parts, given seeds."""
     for name, nodes in backward.versions.items():
         last = nodes[-1]
@@ -290,12 +295,12 @@ def link_rest(graph: Graph, forward: Sheet, backward: Sheet) -> None:
         values = forward.versions.get(base(name), ())
         free = [v for v in values if v.twin is None and v.side == "forward"]
         if len(free) == 1:
-            graph.link(free[0], last)
+            backward.graph.link(free[0], last)
 
 
-def add_over_steps(graph: Graph, forward: Sheet, backward: Sheet) -> None:
+def add_over_steps(forward: Sheet, backward: Sheet) -> None:
     """Gradients of what every step reads and none writes are added up over the steps."""
-    added: set[str] = set()
+    added = set()
     for name, nodes in backward.versions.items():
         read = forward.versions.get(base(name), [])
         only_read = len(read) == 1 and read[0].id not in forward.writer
@@ -303,15 +308,17 @@ def add_over_steps(graph: Graph, forward: Sheet, backward: Sheet) -> None:
             nodes[0].kind = "renamed"
             add_word(nodes[0], "+= over steps")
             added.add(nodes[0].id)
-    for edge in graph.edges if added else ():
-        if edge.head in added and edge.kind == "grad":
-            edge.kind = "accumulate"
+    if added:
+        for edge in backward.graph.edges:
+            if edge.head in added and edge.kind == "grad":
+                edge.kind = "accumulate"
 
 
-def dropped_op(graph: Graph, name: str, reason: str, side: str, region: str) -> Node:
+def dropped_op(graph: Graph, name: str, reason: str, region: str) -> Node:
     """An operator that is not there, with the reason."""
     tooltip = f"{name} is not there: {reason}"
     lines = tuple(wrap(reason, 44))
+    side = graph.regions[region].side
     return graph.node("pruned", name, side=side, region=region, lines=lines, tooltip=tooltip)
 
 
@@ -415,12 +422,12 @@ def makes_gradients(op) -> bool:
     return bool(outs) and all(map(is_gradient, outs))
 
 
-def read_names(op) -> set[str]:
-    """The forward names whose values a grad op needs: ``op.reads``, else all of them."""
+def read_names(op, saved: Mapping[str, Any]) -> Container[str]:
+    """Those of the forward names of a grad op whose values it needs: ``op.reads``, else all of them."""
     said = getattr(op, "reads", None)
-    if said is not None and not callable(said):
-        return {*said, *(name for name in flat(op.inputs) if is_scopes(name))}
-    return {name for name in flat(op.inputs) if not is_gradient(name)}
+    if said is None or callable(said):
+        return saved
+    return {*said, *filter(is_scopes, saved)}
 
 
 def attr_words(op) -> tuple[str, tuple[str, ...]]:
@@ -430,11 +437,13 @@ def attr_words(op) -> tuple[str, tuple[str, ...]]:
         plain = attr.item() if isinstance(attr, np.generic) else attr
         if isinstance(plain, _SHOWN) and plain not in ((), []):
             shown[name] = plain
-    value = shown.pop("value", None) if op.type.startswith("fill") else None
+    word = ""
+    if "value" in shown and op.type.startswith("fill"):
+        word = f" {shown.pop('value')}"
     blocks = tuple(f"{k} = {v}" for k, v in shown.items() if k.endswith("block"))
     rest = ", ".join(f"{k}={v!r}" for k, v in shown.items() if not k.startswith("_"))
-    lines = (rest,) if rest and len(rest) <= LONGEST_NAME else ()
-    return ("" if value is None else f" {value}"), blocks or lines
+    lines = (rest,) if 0 < len(rest) <= LONGEST_NAME else ()
+    return word, blocks or lines
 
 
 def op_words(op) -> str:
@@ -470,7 +479,9 @@ def drawn(first: Sheet, dropped: Iterable[tuple[Any, Node]]) -> Graph:
     grads = sum(p.backward for p in every)
     whole, several = first.kinds
     counts = [f"{len(every) - grads} ops"]
-    counts += [f"{grads} grad ops"] if grads or whole == "Program" else []
-    counts += [f"{len(sheets)} {several}"] if len(sheets) > 1 else []
+    if grads or whole == "Program":
+        counts.append(f"{grads} grad ops")
+    if len(sheets) > 1:
+        counts.append(f"{len(sheets)} {several}")
     graph.title = f"{whole}: {', '.join(counts)}"
     return graph
