@@ -41,7 +41,7 @@ class _Paths:
     """The lines of the backward side of a graph, by the node where they end."""
 
     def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+        self.nodes = graph.nodes
         lines = [line for line in graph.edges if line.kind in ("grad", "accumulate")]
         self.into = grouped(lines, lambda line: line.head)
 
@@ -54,7 +54,7 @@ class _Paths:
         if whole is None:
             return
         last = ways[0][-1]
-        kept = last.carries if _passes_on(self.graph.nodes[last.tail]) else None
+        kept = last.carries if _passes_on(self.nodes[last.tail]) else None
         if kept is not None and not same_value(kept, whole):
             return
         ends = [leaf.id, *filter(None, [leaf.twin])]
@@ -69,7 +69,7 @@ class _Paths:
         words = (called(leaf), format_value(whole), summands(brought))
         noted = {"sum": " = ".join(filter(None, words)), "paths": paths}
         for node in ends:
-            self.graph.nodes[node].data["paths"] = noted
+            self.nodes[node].data["paths"] = noted
 
     def ways(self, leaf: str) -> list[Way]:
         """The ways to a leaf; none if they are many, or go round."""
@@ -78,7 +78,7 @@ class _Paths:
         while waiting:
             way = waiting.pop()
             before = self.into.get(way[0].tail, [])
-            if len(complete) == _MOST_WAYS or len(way) > len(self.graph.nodes):
+            if len(complete) == _MOST_WAYS or len(way) > len(self.nodes):
                 return []
             if not before:
                 complete.append(way)
@@ -97,7 +97,7 @@ class _Paths:
         """
         came, steps = way[0].carries, []
         for line, onward in pairwise(way):
-            if _passes_on(self.graph.nodes[line.head]):
+            if _passes_on(self.nodes[line.head]):
                 continue
             arrived, gave = self.arrived(line), onward.carries
             if came is None or arrived is None or gave is None:
@@ -106,7 +106,7 @@ class _Paths:
             factor = onward.rule
             if before and np.size(gave) == 1:
                 factor = f"·{format_number(np.ravel(gave)[0] / before)}"
-            steps.append(f"{self.graph.nodes[onward.tail].name}{onward.slot} {factor}")
+            steps.append(f"{self.nodes[onward.tail].name}{onward.slot} {factor}")
             if same_value(came, arrived):
                 came = gave
             elif before:

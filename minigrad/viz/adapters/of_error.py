@@ -33,7 +33,9 @@ def of_error(error: BaseException, names: Names) -> Graph:
     graph = drawing.graph
     graph.nodes = {node.id: node for node in graph if node.side == "forward"}
     for node in graph:
-        node.twin, node.kind = None, "value" if node.kind == "output" else node.kind
+        node.twin = None
+        if node.kind == "output":
+            node.kind = "value"
     graph.edges = [e for e in graph.edges if {e.tail, e.head} <= graph.nodes.keys()]
     graph.regions.pop("r1", None)
     what, _, _ = str(error).partition("\n")

@@ -72,9 +72,6 @@ def of_explanation(explained, names: Names) -> Graph:
     return graph
 
 
-Key = tuple[Any, int]
-
-
 class Step:
     """One node of the backward graph: what it says of itself, and what is drawn for it.
 
@@ -96,7 +93,7 @@ class Step:
         self.keeps = self.saved = kept or {}
         self.written: Mapping[str, str] = {}  # what stands for an input on the user's line
         #: an output that somebody reads or holds → who reads it: (fn, slot)
-        self.readers: dict[int, list[Key]] = defaultdict(list)
+        self.readers: dict[int, list[tuple[Any, int]]] = defaultdict(list)
         self.tensors: dict[int, Any] = {}  # the outputs that somebody still holds
         self.inputs: dict[str, Place] = {}
         self.results: dict[int, Place] = {}
@@ -254,15 +251,20 @@ class Drawing:
         value, text = step.saved.get(slot), step.written.get(slot, "")
         if value is None and not text and optional:
             return None
-        single = literal(text) is not None
-        name = "" if value is None else self.names.known(value)
-        name = name or ("" if single else shorten(text))
-        number = text if value is None and single else number_text(value)
+        name = number = ""
+        if value is not None:
+            name, number = self.names.known(value), number_text(value)
+        if literal(text) is None:
+            name = name or shorten(text)
+        elif value is None:
+            number = text
         if number and not name:  # a number is called by its value
             node = self.graph.node("data", number, region="r0", tooltip=explain_value(number))
             return Place(node, literal(number))
         name = name or f"{slot} of {forward_name(step.fn)}"
-        return self._tensor("data", name, None) if value is None else self.leaf(value, "data", name)
+        if value is None:
+            return self._tensor("data", name, None)
+        return self.leaf(value, "data", name)
 
     def _tensor(self, kind: str, name: str, tensor) -> Place:
         """A tensor with its value; without one if it is gone: it was computed, so no dash."""
@@ -430,8 +432,7 @@ def inputs_and_formulas(node, count: int) -> tuple[list[str], Sequence[ast.expr 
     if hasattr(node, "function"):  # written by the user
         return slots, [ast.Name(f"{node.function.__name__}.backward(g)")] * count
     texts = getattr(type(node), "formula_texts", {})  # of a node made from a table of derivatives
-    results: Sequence[ast.expr] = [ast.Name(t.replace(" * ", "·")) for t in texts.values()]
-    results = results or backward_formulas(node)
+    results = [ast.Name(t.replace(" * ", "·")) for t in texts.values()] or backward_formulas(node)
     return slots, results if len(results) == count else [None] * count
 
 

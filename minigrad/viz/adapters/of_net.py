@@ -91,8 +91,8 @@ class NetSheet(Sheet):
 
     def look(self, name: str, written: bool) -> Look:
         kind, word = self.kind(name, written)
-        shown = self.values and name != EMPTY
-        return kind, (self.values.get(name),) if shown else (), word, name
+        held = (self.values.get(name),) if self.values and name != EMPTY else ()
+        return kind, held, word, name
 
     def kind(self, name: str, written: bool) -> tuple[str, str]:
         """The kind of node that a name is, and a word about it."""

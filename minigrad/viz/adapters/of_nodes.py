@@ -165,7 +165,9 @@ def _linked(function, word: str) -> Arrays:
 def named(function, inputs: Arrays, outputs: Arrays) -> dict[str, Any]:
     """What goes in and comes out of a call under the names that formulas use."""
     values = dict(zip(input_names(function), inputs, strict=False))
-    return values | ({"y": outputs[0]} if len(outputs) == 1 else {})
+    if len(outputs) == 1:
+        values["y"] = outputs[0]
+    return values
 
 
 # ---- The drawing: variables and functions, and beside them the gradients and the calls of backward ----
@@ -246,22 +248,24 @@ class Drawing:
         """One call, with lines from the gradients that it takes and to those that it gives."""
         call, twin = back.call, back.call.op
         inside = operation(s for s in back.slots if s.formula or s.result is not None)
+        name = f"{type(call.function).__name__}.backward"
+        op = self.graph.node("grad_op", name, **BACKWARD, **inside)
         if len(back.slots) == 1 and back.slots[0].formula:
             # the gradient stands beside it, the numbers here
             (slot,) = back.slots
             numbers = f"= {slot.numbers()}"
-            numbers = numbers if 2 < len(numbers) <= LONGEST else ""
-            inside["lines"] = tuple(filter(None, (slot.said(), numbers)))
-            inside["data"]["live"] = ((numbers, ""),)
-        inside["tooltip"] = "\n".join(
-            f"gradient out: {explain_value(s.result)}" for s in back.slots if s.result is not None
-        )
-        if twin and twin.twin:
-            inside["lines"] += ("called again",)
-        name = f"{type(call.function).__name__}.backward"
-        op = self.graph.node("grad_op", name, **BACKWARD, **inside)
+            if not 2 < len(numbers) <= LONGEST:
+                numbers = ""
+            op.lines = tuple(filter(None, (slot.said(), numbers)))
+            op.data["live"] = ((numbers, ""),)
+        results = [slot.result for slot in back.slots if slot.result is not None]
+        op.tooltip = "\n".join(f"gradient out: {explain_value(result)}" for result in results)
         if twin:
-            op.twin, twin.twin = twin.id, twin.twin or op.id
+            op.twin = twin.id
+            if twin.twin:
+                op.lines += ("called again",)
+            else:
+                twin.twin = op.id
         for variable, gy in back.took:
             source = self.value(variable).gradient
             if source:

@@ -135,7 +135,8 @@ class Sheet:
         kind = op_kind(op, part == "backward")
         more, lines = attr_words(op)
         inside = operation(slots_of(op) if kind in ("op", "grad_op") else ())
-        lines += inside["lines"] if kind == "grad_op" else ()
+        if kind == "grad_op":
+            lines += inside["lines"]
         node = self.graph.node(kind, op.type + more, side=side, region=region, number=number)
         node.lines, node.data, node.tooltip = lines, inside["data"], op_words(op)
         done = Placed(op, node, part == "backward", {}, {})
@@ -289,8 +290,7 @@ def link_rest(forward: Sheet, backward: Sheet) -> None:
     """The gradients that no grad op reads or writes directly: sums of parts, given seeds."""
     for name, nodes in backward.versions.items():
         last = nodes[-1]
-        part = last.kind in ("renamed", "data") or label_of(name)
-        if part or last.twin or not is_gradient(name):
+        if name == EMPTY or label_of(name) or last.twin or not is_gradient(name):
             continue
         values = forward.versions.get(base(name), ())
         free = [v for v in values if v.twin is None and v.side == "forward"]
