@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.format import FEW, NOT_YET, format_number, format_value
+from ..graph.format import FEW, NOT_YET, format_number, format_value, numeric
 
 LONGEST = 44
 Values = Mapping[str, Any]  # by name
@@ -187,8 +187,9 @@ def _lambdas(path: str) -> dict[tuple[int, str | None], ast.expr]:
     """(line, keyword) → the body of the lambda that begins there."""
     bodies: dict[tuple[int, str | None], ast.expr] = {}
     for node in ast.walk(ast.parse("".join(linecache.getlines(path)))):
-        if isinstance(node, ast.keyword) and isinstance(node.value, ast.Lambda):
-            bodies.setdefault((node.value.lineno, node.arg), node.value.body)
+        match node:
+            case ast.keyword(name, ast.Lambda() as rule):
+                bodies.setdefault((rule.lineno, name), rule.body)
     return bodies
 
 
@@ -243,10 +244,11 @@ _IN_BRACKETS = re.compile(r"\(.*\)|\[.*\]")
 def call_formula(operation: str, slots: Iterable[str]) -> ast.expr:
     """An operation as it is written: ``x·y`` for mul, ``tanh(x)``."""
     parts: list[ast.expr] = [ast.Name(slot) for slot in slots]
-    if operation in OPERATORS and len(parts) == 2:
-        return ast.BinOp(parts[0], OPERATORS[operation](), parts[1])
-    if operation == "neg" and len(parts) == 1:
-        return ast.UnaryOp(ast.USub(), parts[0])
+    match parts:
+        case [left, right] if operation in OPERATORS:
+            return ast.BinOp(left, OPERATORS[operation](), right)
+        case [value] if operation == "neg":
+            return ast.UnaryOp(ast.USub(), value)
     return ast.Call(ast.Name(operation.removeprefix("reduce_")), parts, [])
 
 
@@ -315,17 +317,19 @@ def _write(node: ast.expr, values: Mapping[str, str]) -> tuple[str, float]:
             if number in (0, 1):
                 return _write(base, values) if number else ("1", 4)
             if number is None:
-                return f"{write(base, 4)}^{write(power, 4)}", 3
-            text = format_number(number)
-            whole = float(number).is_integer()
-            raised = text.translate(_SUPERSCRIPT) if whole else f"^{text}"
+                raised = f"^{write(power, 4)}"
+            elif float(number).is_integer():
+                raised = format_number(number).translate(_SUPERSCRIPT)
+            else:
+                raised = f"^{format_number(number)}"
             return f"{write(base, 4)}{raised}", 3
         case ast.Compare(left, [sign], [right]) if type(sign) in _COMPARED:
             return f"{write(left, 1)} {_COMPARED[type(sign)]} {write(right, 1)}", 0
         case ast.BinOp(left, sign, right) if type(sign) in _SIGNS:
             word, level, _, _ = _SIGNS[type(sign)]
             second = write(right, level + (not isinstance(sign, _LOOSE)))
-            second = f"({second})" if second[0] in "−-" else second
+            if second[0] in "−-":
+                second = f"({second})"
             first, tight = _write(left, values)
             if tight == _MINUS and isinstance(sign, _PRODUCTS):  # it holds for the product
                 return f"{first}{word}{second}", _MINUS
@@ -362,12 +366,10 @@ def literal(text: str) -> Any:
 
 def number_text(value) -> str:
     """A value as it is put into a formula: one number, or nothing."""
-    try:
-        array = np.asarray(value)
-    except ValueError:
+    array = numeric(value)
+    if array is None or array.size != 1 or array.dtype.kind == "c":
         return ""
-    one = array.size == 1 and array.dtype.kind in "biuf"
-    return format_number(array.item()) if one else ""
+    return format_number(array.item())
 
 
 def computed(node: ast.expr, values: Values) -> Any:

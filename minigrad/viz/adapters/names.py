@@ -24,15 +24,14 @@ class Names:
 
     def __init__(self, given: Variables | None = None, found: Variables | None = None) -> None:
         given, found = given or {}, found or {}
-        self._by_id = _by_identity(found) | _by_identity(given)
-        self._given = {*map(id, given.values())}
+        self._given, self._found = _by_identity(given), _by_identity(found)
         #: by id, each with its object: an id is only good while that lives
         self._unnamed: dict[int, tuple[Any, str]] = {}
         self.variables = {**given, **found, **given}  # given ones first
 
     def also(self, found: Variables) -> None:
         """Names for what has none yet."""
-        self._by_id = _by_identity(found) | self._by_id
+        self._found = _by_identity(found) | self._found
 
     def __call__(self, thing) -> str:
         """The name of one object."""
@@ -41,11 +40,13 @@ class Names:
 
     def known(self, thing) -> str:
         """The name of one object, or an empty text: given, its own, the caller's, in this order."""
-        mine = self._by_id.get(id(thing), "")
-        if id(thing) in self._given:
-            return mine
+        given = self._given.get(id(thing))
+        if given is not None:
+            return given
         own = getattr(thing, "name", None)
-        return own if isinstance(own, str) and own else mine
+        if isinstance(own, str) and own:
+            return own
+        return self._found.get(id(thing), "")
 
     def is_module(self, name: str, code: CodeType) -> bool:
         """Whether a name, of the caller's or where code was written, is a module's, as ``mg``."""

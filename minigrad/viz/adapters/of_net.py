@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...grad_names import EMPTY, GRAD, base, is_gradient
-from ..graph.graph import Graph, Node
+from ..graph.graph import Graph
 from .formula import Values
 from .wiring import Look, Placed, Sheet, drawn, dropped_op, flat, gradient_look, is_scopes
 
@@ -35,8 +35,8 @@ def sides(x) -> Sides:
 
 
 def leaves(op) -> list[Any]:
-    """The operators of a net that hold no others."""
-    every = [op]
+    """The operators of a net that hold no others; none where there is no net."""
+    every = [] if op is None else [op]
     for each in every:  # grows while it is walked
         every += getattr(each, "ops", ())
     return [each for each in every if not hasattr(each, "ops")]
@@ -44,8 +44,7 @@ def leaves(op) -> list[Any]:
 
 def of_net(x, values: Values | None = None) -> Graph:
     """The picture of an operator, a net, or of a net and its backward net."""
-    first = NetSheet(Graph(), sides(x), values or {}, None)
-    return drawn(first, first.dropped)
+    return drawn(NetSheet(Graph(), sides(x), values or {}, None))
 
 
 class NetSheet(Sheet):
@@ -57,8 +56,8 @@ class NetSheet(Sheet):
         super().__init__(graph, owner)
         self.nets, self.values = nets, values
         self.loop = owner is not None
-        self.dropped: list[tuple[Any, Node]] = []
-        forward, backward = ([] if net is None else leaves(net) for net in nets)
+
+        forward, backward = map(leaves, nets)
         self.written = {name for op in forward for name in flat(op.outputs)}
         self.reads = {name for op in forward for name in flat(op.inputs)}
         self.wanted = {base(name) for op in backward for name in flat(op.outputs)}

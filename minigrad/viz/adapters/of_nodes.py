@@ -159,7 +159,8 @@ def _linked(function, word: str) -> Arrays:
     several, one = getattr(function, f"{word}s", None), getattr(function, word, None)
     if isinstance(several, (tuple, list)):
         return tuple(several)
-    return tuple(each for each in (several, one) if each is not None)[:1]
+    held = one if several is None else several
+    return () if held is None else (held,)
 
 
 def named(function, inputs: Arrays, outputs: Arrays) -> dict[str, Any]:

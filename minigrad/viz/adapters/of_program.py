@@ -6,7 +6,7 @@ classes and `minigrad.static` both do.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...grad_names import EMPTY, GRAD, base, is_gradient
@@ -46,12 +46,9 @@ def of_program(program, values: Values | None = None, detail: str = "auto", reco
     ``program.pruned``: (type, reason, forward op).
     """
     first = BlockSheet(Graph(), Facts(program, values or {}, record), program.blocks[0])
-    pruned = getattr(program, "pruned", ()) if detail == "pruned" else ()
-    dropped = (
-        (op, dropped_op(first.graph, kind, f"pruned: {reason}", first.region("backward")))
-        for kind, reason, op in pruned
-    )
-    return drawn(first, dropped)  # which makes these when all else is there
+    if detail == "pruned":
+        first.pruned = getattr(program, "pruned", ())
+    return drawn(first)
 
 
 #: what stands on the frames of the first block
@@ -66,6 +63,7 @@ class BlockSheet(Sheet):
     """One block: a frame for each side."""
 
     kinds = ("Program", "blocks")
+    pruned: Iterable[tuple[str, str, Any]] = ()  # of the first block, where they are asked for
 
     def __init__(
         self, graph: Graph, facts: "Facts", block, owner: Placed | None = None, attr: str = ""
@@ -124,6 +122,9 @@ class BlockSheet(Sheet):
                     add_word(last, "next")  # the condition, above all: the loop itself reads it
         if self.facts.record is not None:
             self.ran()
+        for kind, reason, op in self.pruned:
+            node = dropped_op(self.graph, kind, f"pruned: {reason}", self.region("backward"))
+            self.dropped.append((op, node))
 
     def ran(self) -> None:
         """What a run noted of each operator: later ones do not overwrite that.  A block that it did not
@@ -193,8 +194,10 @@ class BlockSheet(Sheet):
         if getattr(var, "persistable", False) and not stopped:
             return "leaf", "updated" if written else "parameter"
         if stopped:
-            counts = any(word in dtype_text(var) for word in ("int", "bool"))
-            return "data", "" if counts else "no grad" if written else "data"
+            dtype = dtype_text(var)
+            if "int" in dtype or "bool" in dtype:  # it counts, or says yes or no
+                return "data", ""
+            return "data", "no grad" if written else "data"
         return ("value", "") if written else ("leaf", "")
 
 

@@ -98,18 +98,18 @@ def saved_values(node) -> dict[str, Any]:
 def attributes(node) -> dict[str, Any]:
     """The other values that a node keeps: numbers, sizes, flags."""
     names = {a.removeprefix(_SAVED) for a in dir(node) if a.startswith(_SAVED)}
-    plain = sorted(names.difference(saved_names(node)))
-    return {name: _signed(getattr(node, _SAVED + name)) for name in plain}
+    values = {}
+    for name in sorted(names.difference(saved_names(node))):
+        value = getattr(node, _SAVED + name)
+        if type(value) is int and value >= 2**63:
+            value -= 2**64  # PyTorch hands it out without its sign, as the index of ``x[-1]``
+        values[name] = value
+    return values
 
 
 def is_absent(node, name: str) -> bool:
     """Whether an input was not given: a convolution without bias has a slot for it all the same."""
     return getattr(node, f"{_SAVED}{name}_sym_sizes_opt", True) in (None, (0,), ())
-
-
-def _signed(value) -> Any:
-    """A negative number that PyTorch hands out without its sign, as the index of ``x[-1]``."""
-    return value - 2**64 if type(value) is int and value >= 2**63 else value
 
 
 @cache

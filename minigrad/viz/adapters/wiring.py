@@ -59,6 +59,8 @@ class Sheet:
         self.held: dict[str, tuple[Any, ...]] = {}  # node id -> its value, if it shows one
         self.writer: dict[str, Placed] = {}  # node id -> who wrote it
         self.placed: list[Placed] = []
+        #: grad ops that are not there, each after the operator whose it would have been
+        self.dropped: list[tuple[Any, Node]] = []
 
     # -- what blocks and nets say of themselves
 
@@ -223,11 +225,11 @@ def line_kind(op: Node, value: Node) -> str:
 # ---- Which grad op belongs to which operator, which gradient to which value ----
 
 
-def mirrored(graph: Graph, sheets: list[Sheet], dropped: Iterable[tuple[Any, Node]]) -> None:
-    """Link each grad op and each gradient with its twin."""
-    every = [placed for sheet in sheets for placed in sheet.placed]
+def mirrored(sheets: list[Sheet], every: list[Placed]) -> None:
+    """Link each grad op and each gradient with its twin: ``every`` operator of the ``sheets``."""
+    graph = sheets[0].graph
     forward = {id(p.op): p for p in every if p.node.side == "forward"}
-    for op, node in dropped:
+    for op, node in sheets[0].dropped:
         twin = forward.get(id(op))
         if twin and not twin.node.twin:
             graph.link(twin.node, node)
@@ -456,10 +458,8 @@ def op_words(op) -> str:
 # ---- all of it: a sheet, and what its operators hold ---------------------------------------------
 
 
-def drawn(first: Sheet, dropped: Iterable[tuple[Any, Node]]) -> Graph:
-    """Draw a sheet and what its operators hold, to any depth; ``dropped`` are nodes of grad ops that are
-    not there, each with the operator whose they would have been.
-    """
+def drawn(first: Sheet) -> Graph:
+    """Draw a sheet and what its operators hold, to any depth."""
     sheets, graph = [first], first.graph
     for sheet in sheets:  # grows while it is walked
         sheet.draw()
@@ -470,13 +470,13 @@ def drawn(first: Sheet, dropped: Iterable[tuple[Any, Node]]) -> Graph:
     for sheet in sheets:
         sheet.finish()
         sheet.join()
-    mirrored(graph, sheets, dropped)
+    every = [placed for sheet in sheets for placed in sheet.placed]
+    mirrored(sheets, every)
     held = {node: shown for sheet in sheets for node, shown in sheet.held.items()}
     for node, shown in held.items():
         show_value(graph.nodes[node], shown)
     follow_names(graph, held, first.values)
-    every = [p for sheet in sheets for p in sheet.placed]
-    grads = sum(p.backward for p in every)
+    grads = sum(placed.backward for placed in every)
     whole, several = first.kinds
     counts = [f"{len(every) - grads} ops"]
     if grads or whole == "Program":
