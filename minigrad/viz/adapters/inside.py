@@ -91,7 +91,7 @@ class Slot(NamedTuple):
             return self
         variables = {self.gradient: self.arriving, **self.names}
         values = {name: now.get(v, literal(v)) for name, v in variables.items()}
-        return Slot(self.formula, self.names, values, now.get(self.output), name=self.output)
+        return self._replace(values=values, result=now.get(self.output), name=self.output)
 
     def _came(self) -> str:
         return "" if self.result is None else format_value(self.result)

@@ -240,7 +240,8 @@ class Drawing:
     def leaf(self, tensor, kind: str = "leaf", name: str = "") -> Place:
         """A tensor that nothing in the graph made."""
         if id(tensor) not in self.leaves:
-            kind = kind if getattr(tensor, "requires_grad", True) else "data"
+            if not getattr(tensor, "requires_grad", True):
+                kind = "data"
             self.leaves[id(tensor)] = self._tensor(kind, name or self.names(tensor), tensor)
         return self.leaves[id(tensor)]
 

@@ -97,14 +97,15 @@ class NetSheet(Sheet):
         """The kind of node that a name is, and a word about it."""
         if is_gradient(name):
             kind, word = gradient_look(name, self.loop or base(name) in self.written)
-            given = kind in ("gradient", "leaf_gradient") and not self.loop and not written
-            return ("seed", "given") if given else (kind, word)
+            if kind in ("gradient", "leaf_gradient") and not self.loop and not written:
+                return "seed", "given"
+            return kind, word
         if is_scopes(name):
             return "scopes", ""
         if self.owner:
             return ("data", "shared") if self.shared(name) else ("value", "")
         if written:
-            return ("value", "") if name in self.reads else ("output", "")
+            return ("value" if name in self.reads else "output"), ""
         return ("leaf" if name in self.wanted or None in self.nets else "data"), ""
 
     def inside(self, placed: Placed) -> Iterator[Sheet]:

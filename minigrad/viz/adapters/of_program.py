@@ -76,9 +76,11 @@ class BlockSheet(Sheet):
     def draw(self) -> None:
         """Each operator on the side that its role says."""
         for number, op in enumerate(self.block.ops):
-            role = role_of(op)
-            backward = self.backward or role == "backward" or makes_gradients(op)
-            part = "backward" if backward else "optimize" if role == "optimize" else "forward"
+            part = role_of(op)
+            if self.backward or makes_gradients(op):
+                part = "backward"
+            elif part not in _PARTS:  # as "loss"
+                part = "forward"
             placed = self.add(op, number, self.region(part), part)
             placed.node.data["place"] = (self.block.idx, number)
 
@@ -198,7 +200,7 @@ class BlockSheet(Sheet):
             if "int" in dtype or "bool" in dtype:  # it counts, or says yes or no
                 return "data", ""
             return "data", "no grad" if written else "data"
-        return ("value", "") if written else ("leaf", "")
+        return ("value" if written else "leaf"), ""
 
 
 # ---- What is known of a program before anything is drawn -----------------------------------------
@@ -213,7 +215,7 @@ class Facts:
         self.program, self.values, self.record = program, values, record
         steps = record.steps if record is not None else ()
         #: what a block found last, and what an operator wrote last, by block and number
-        self.entered: dict[int, Values] = {s.block: s.values for s in steps if s.kind == "enter"}
+        self.entered = {s.block: s.values for s in steps if s.kind == "enter"}
         self.written_by = {(s.block, s.number): s.values for s in steps if s.kind == "op"}
         #: what some operator computes or hands to its block; no updates of parameters
         self.written: set[str] = set()

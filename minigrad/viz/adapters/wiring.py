@@ -470,12 +470,12 @@ def drawn(first: Sheet) -> Graph:
     for sheet in sheets:
         sheet.finish()
         sheet.join()
+        first.held |= sheet.held
     every = [placed for sheet in sheets for placed in sheet.placed]
     mirrored(sheets, every)
-    held = {node: shown for sheet in sheets for node, shown in sheet.held.items()}
-    for node, shown in held.items():
+    for node, shown in first.held.items():
         show_value(graph.nodes[node], shown)
-    follow_names(graph, held, first.values)
+    follow_names(graph, first.held, first.values)
     grads = sum(placed.backward for placed in every)
     whole, several = first.kinds
     counts = [f"{len(every) - grads} ops"]
