@@ -130,7 +130,8 @@ def follow_names(
         slots = tail.data.get("slots", ())
         for slot in slots:
             if slot.output == name.name:
-                line.slot = f"[{line.tail_port}]" if len(slots) > 1 else ""
+                if len(slots) > 1:
+                    line.slot = f"[{line.tail_port}]"
                 line.rule = slot.rule
                 line.pull = partial(slot.made_of, now=values)
     follow(graph)

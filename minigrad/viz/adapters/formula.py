@@ -90,8 +90,9 @@ def _read(method, inputs: tuple[str, ...], name: str) -> Formulas:
         meant |= {f"{own}.input": name for name in inputs[:1]}
         meant |= {f"{own}.output": "y", f"{own}.outputs[0]": "y", own: "self"}
         results = _returned(method, {text: ast.Name(name) for text, name in meant.items()})
-        short = all(len(line) <= LONGEST for line in formula_lines(name, results))
-        return results if short else ()
+        if any(len(line) > LONGEST for line in formula_lines(name, results)):
+            return ()
+        return results
     except _NO_FORMULA:
         return ()
 

@@ -22,10 +22,10 @@ def put_into_frames(graph: Graph, paths: Homes, titles: Titles) -> None:
                 at = path[: depth + 1]
                 if at not in titles:
                     continue
-                key, around = (at, each.side), each.region
+                key = (at, each.side)
                 if key not in frames:
-                    inside = graph.region(titles[at], side=each.side, parent=around, folds=True)
-                    frames[key] = inside.id
+                    inner = {"side": each.side, "parent": each.region, "folds": True}
+                    frames[key] = graph.region(titles[at], **inner).id
                 each.region = frames[key]
 
 

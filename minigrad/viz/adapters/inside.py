@@ -10,7 +10,6 @@ operation stand in ``data["slots"]``, for a player that puts in the numbers of e
 import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +28,7 @@ from ..graph.graph import Graph, Node
 from .formula import Values, computed, literal, put_in, written
 
 Fields = dict[str, Any]
-_NOTHING: Values = MappingProxyType({})
+_NOTHING: Values = {}
 BACKWARD: Fields = {"side": "backward", "region": "r1"}
 
 

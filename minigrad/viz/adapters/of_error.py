@@ -38,7 +38,7 @@ def of_error(error: BaseException, names: Names) -> Graph:
             node.kind = "value"
     graph.edges = [e for e in graph.edges if {e.tail, e.head} <= graph.nodes.keys()]
     graph.regions.pop("r1", None)
-    what, _, _ = str(error).partition("\n")
+    what = str(error).partition("\n")[0]
     what = what.partition(" is not possible: ")[2] or what
     graph.title = f"{type(error).__name__}: {what}"
     if _parameters(frame):

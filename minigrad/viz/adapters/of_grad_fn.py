@@ -389,7 +389,8 @@ def _age(node) -> float:
     if accumulates(node):
         return float("inf")
     seq = getattr(node, "seq", None)
-    seq = getattr(node, "_sequence_nr", float)() if seq is None else seq  # PyTorch's
+    if seq is None:
+        seq = getattr(node, "_sequence_nr", float)()  # PyTorch's
     return float(seq)
 
 

@@ -163,7 +163,8 @@ def kept_grad(tensor) -> Any:
 def title(node) -> str:
     """The name of a node of any backward graph, PyTorch's without its namespace: ``MulBackward0``."""
     name = getattr(node, "name", None)
-    name = name() if callable(name) else name
+    if callable(name):
+        name = name()
     name = name if isinstance(name, str) and name else type(node).__name__
     return name.rpartition("::")[2].rpartition(".")[2]
 

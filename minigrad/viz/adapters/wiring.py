@@ -318,10 +318,14 @@ def add_over_steps(forward: Sheet, backward: Sheet) -> None:
 
 def dropped_op(graph: Graph, name: str, reason: str, region: str) -> Node:
     """An operator that is not there, with the reason."""
-    tooltip = f"{name} is not there: {reason}"
-    lines = tuple(wrap(reason, 44))
-    side = graph.regions[region].side
-    return graph.node("pruned", name, side=side, region=region, lines=lines, tooltip=tooltip)
+    return graph.node(
+        "pruned",
+        name,
+        side=graph.regions[region].side,
+        region=region,
+        lines=tuple(wrap(reason, 44)),
+        tooltip=f"{name} is not there: {reason}",
+    )
 
 
 # ---- What operators and the names they read and write say of themselves, by the spelling of programs ----
