@@ -146,7 +146,7 @@ class Sheet:
         saved = dict.fromkeys(
             n for n in flat(op.inputs) if side == "backward" and not is_gradient(n)
         )
-        wanted = () if kind == "zeros" else read_names(op, saved)
+        wanted = read_names(op, saved) if saved and kind != "zeros" else ()
         node.reads = tuple(name for name in saved if name in wanted)
         shapes = [name for name in saved if name not in wanted]
         for port, name in ported(op.inputs):
