@@ -55,8 +55,8 @@ def start_memory(program: Program, executor: Executor | None) -> Memory:
         end = places[names[-1]] + padded(start[names[-1]])
         arrays[slab_name(names)] = block[begin:end].view(start[names[0]].dtype)
     for name, value in start.items():
-        begin = places[name]
-        start[name] = block[begin : begin + value.nbytes].view(value.dtype).reshape(value.shape)
+        # not a slice: an empty one begins where the block does, but C counts on every place
+        start[name] = np.ndarray(value.shape, value.dtype, block, places[name])
         start[name][...] = value
     return Memory(start, arrays | start, slabs)
 

@@ -349,6 +349,21 @@ def test_steps_go_on_from_each_other_and_share_an_executors_parameters():
     assert step(feed) == 0
 
 
+def test_parameters_and_constants_without_numbers_do_not_move_those_beside_them():
+    program = static.Program()
+    with static.program_guard(program):
+        few = [static.parameter(name, [[1.0, 2.0], [3.0, 4.0]]) for name in "ac"]
+        none = [static.parameter(name, np.zeros((0, 2))) for name in "bd"]
+        both = mg.concat([few[0] @ few[1], *none, none[0] + few[0][0]])
+        loss = mg.sum(mg.exp(both - mg.max(few[1])) * few[1] / 7.0)
+        fetch = [loss, *(g for _, g in static.append_backward(loss))]
+    expected = static.Executor().run(program, {}, fetch)
+    step = static.compile(program, fetch=fetch, backend="c")
+    assert isinstance(step, c_step.CStep), step.history
+    for ours, theirs in zip(step(), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-14)
+
+
 def test_a_program_that_sorts_is_a_numpy_step_and_says_so():
     program = static.Program()
     with static.program_guard(program):
