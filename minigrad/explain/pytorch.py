@@ -7,6 +7,7 @@ never held it, is looked for among the caller's variables and in the caller's co
 
 import ast
 import functools
+import re
 import sys
 from contextlib import suppress
 from typing import Any
@@ -323,10 +324,11 @@ class Case:
     def _unused(self, module, path: str) -> tuple[str, str] | None:
         """(class, attribute) of the module of the user's that never mentions what holds a parameter."""
         for part in path.split("."):
-            methods = [f for n, f in vars(type(module)).items() if n != "__init__"]
-            codes = filter(None, (code_of(f, {}) for f in methods))
-            text = "\n".join(ast.unparse(s) for c in codes for s in c.body)
-            if text and not any(w in text for w in (part, "getattr", "children")):
+            defined = [d for cls in type(module).__mro__ for d in vars(cls).items()]
+            codes = [code_of(getattr(f, "fget", f), {}) for n, f in defined if n != "__init__"]
+            text = "\n".join(ast.unparse(s) for c in codes if c for s in c.body)
+            # a function that self is handed to may use any part
+            if text and not re.search(rf"{part}|getattr|children|\bself\b(?!\.)", text):
                 return type(module).__name__, part
             module = getattr(module, part, None)
         return None

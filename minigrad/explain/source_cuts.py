@@ -168,6 +168,11 @@ def _inside(call: ast.Call, code: Code, tainted: Dotted, path: str, depth: int) 
         starts |= {*names} - {me}
     elif not forward and _mentions(call.func, tainted):
         starts |= {me}
+    handed = dict(zip(names[bool(me) :], call.args, strict=False))
+    for name, given in (handed | {k.arg: k.value for k in call.keywords}).items():
+        # f(self): what is self.fc1 here is model.fc1 there
+        whole = f"{ast.unparse(given)}."
+        starts |= {f"{name}.{t.removeprefix(whole)}" for t in tainted if t.startswith(whole)}
     return cuts(inner, starts, [_RESULT], path, depth + 1)
 
 
