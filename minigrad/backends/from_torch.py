@@ -243,8 +243,8 @@ def scatter_add(x, dim, index, y):
 
 
 @op
-def scatter_reduce(x, dim, index, y, reduce):
-    _lacks(reduce != "sum", f"{reduce=}")
+def scatter_reduce(x, dim, index, y, reduce, *, include_self=True):
+    _lacks(reduce != "sum" or not include_self, f"{reduce=}, {include_self=}")
     return scatter_add(x, dim, index, y)
 
 

@@ -118,6 +118,7 @@ OPS = {
     "binary losses": lambda x, y: F.binary_cross_entropy_with_logits(x, y.sigmoid()) + F.binary_cross_entropy(x.sigmoid(), (y > 0).to(x.dtype)),
     "in place": lambda x, y: (x * 2).add_(y).mul_(x).clamp_(-3, 3),
     "in place on a view": lambda x, y: _set_row(x * 1, y),
+    "slices written to": lambda x, y: _set_slices(x * 1, y) + _set_slices(y * 1, x[:, :1]),
     "detach": lambda x, y: x * y.detach() + y,
     "norm layers": lambda x, y: F.layer_norm(x, (5,)) + F.rms_norm(y, (5,)) + F.group_norm(x, 5),
     "made from a shape": lambda x, y: x * torch.arange(5, dtype=x.dtype) + torch.ones_like(y) + torch.eye(4, 5, dtype=x.dtype) * y,
@@ -183,6 +184,14 @@ def _unrecorded(x):
 
 def _set_row(x, y):
     x[1] = y[0] * 2
+    return x * x
+
+
+def _set_slices(x, y):
+    x[1:3] = y[:2] * 2
+    x[:, ::2] += y[:, :1]
+    x[..., -2:] *= x[..., :2].clone()
+    x[3:9].zero_()
     return x * x
 
 
@@ -288,6 +297,7 @@ def test_random_numbers_are_refused_though_they_depend_on_no_input(noise):
     {
         "max_pool2d.* with ceil_mode": nn.MaxPool2d(2, ceil_mode=True),
         "scatter_reduce.* with reduce='amax'": lambda x: x.scatter_reduce(3, torch.zeros_like(x).long(), x, "amax"),
+        "scatter_reduce.* with reduce='sum', include_self=False": lambda x: x.scatter_reduce(3, torch.zeros_like(x).long(), x, "sum", include_self=False),
         "scatter .*'reduce'": lambda x: torch.scatter(x, 3, torch.zeros_like(x).long(), x, reduce="add"),
         "scaled_dot_product_attention .*'enable_gqa'": lambda x: F.scaled_dot_product_attention(x, x, x, enable_gqa=True),
         "linalg_solve_ex .*'left'": lambda x: torch.linalg.solve(torch.eye(5), x, left=False),
@@ -395,10 +405,15 @@ def test_a_repair_is_named_that_fits_what_cannot_be_written_down():
     def slope(x):
         return torch.autograd.grad(x.tanh().sum(), x, create_graph=True)[0]
 
-    x = torch.ones(2, requires_grad=True)
+    def packed(x):
+        return nn.GRU(1, 2)(nn.utils.rnn.pack_padded_sequence(x[..., None], [2, 1]))[1]
+
+    x = torch.ones(2, 2, requires_grad=True)
     for function, repair in (
         (slope, "static.gradients"),
         (lambda x: Out([x]), "register_dataclass"),
+        (packed, "in place of pack_padded_sequence"),
+        (lambda x: F.ctc_loss(x, torch.ones(1, 1).long(), [2], [1]), "that loss in PyTorch"),
     ):
         with pytest.raises(ProgramError, match=repair):
             static.from_torch(function, x)
