@@ -7,7 +7,6 @@ never held it, is looked for among the caller's variables and in the caller's co
 
 import ast
 import functools
-import re
 import sys
 from contextlib import suppress
 from typing import Any
@@ -200,8 +199,7 @@ class Case:
     def _explained(self, x, output, name: str) -> Explanation:
         if not x.requires_grad:
             return self._without_graph(x, name)
-        if output is None:
-            output = self._output(x)
+        output = self._output(x) if output is None else output
         if output is None:
             return self._alone(x, name)
         if not output.requires_grad:
@@ -275,8 +273,7 @@ class Case:
         """The line that set requires_grad, if that was only after an output had been computed."""
         asked = self._asked(True)
         last = max((n.lineno for n in self.code.assignments(end)), default=float("inf"))
-        late = asked and all(n.lineno > last for n in asked)
-        return self.code.line(asked[0]) if late else ""
+        return self.code.line(asked[0]) if asked and min(n.lineno for n in asked) > last else ""
 
     def _asked(self, wanted: bool) -> list[Any]:
         """Where the caller's code sets requires_grad so; a call without an argument asks for it."""
@@ -327,8 +324,8 @@ class Case:
             defined = [d for cls in type(module).__mro__ for d in vars(cls).items()]
             codes = [code_of(getattr(f, "fget", f), {}) for n, f in defined if n != "__init__"]
             text = "\n".join(ast.unparse(s) for c in codes if c for s in c.body)
-            # a function that self is handed to may use any part
-            if text and not re.search(rf"{part}|getattr|children|\bself\b(?!\.)", text):
+            # f(self) may use any part, and so may super(Net, self)
+            if text and not any(w in text for w in (part, "getattr", "children", "self,", "self)")):
                 return type(module).__name__, part
             module = getattr(module, part, None)
         return None
@@ -413,11 +410,11 @@ class Case:
         if 0 < (size := size_of(grad)) < float("inf"):
             return f"({note})", ""
         counts = count_paths(graph.all, place)
-        kind, what = ("zero", "0") if size == 0 else ("not finite", "not finite")
+        kind = "not finite" if size else "zero"
         known = {n.name(): advice(n, kind) for n in graph.all if counts[n] and advice(n, kind)}
         where = f" On the way lie {', '.join(known)}." if known else ""
         repair = next(iter(known.values())) if len(known) == 1 else ""
-        return f"({note})\n  (it is {what}.{where} mg.why before backward() tells the node)", repair
+        return f"({note})\n  (it is {kind}.{where} mg.why before backward() tells the node)", repair
 
     # what .grad holds in place of the gradient, and who holds the tensor
 
@@ -433,11 +430,8 @@ class Case:
 
     def _not_updated(self, x) -> str:
         """A note where no optimizer among the variables changes a leaf that has a gradient."""
-        rates = {}  # of those that hold it
-        for name, optimizer in self.optimizers.items():
-            for group in optimizer.param_groups:
-                if any(p is x for p in group["params"]):
-                    rates[name] = group.get("lr")
+        groups = [(n, g) for n, held in self.optimizers.items() for g in held.param_groups]
+        rates = {n: g.get("lr") for n, g in groups if any(p is x for p in g["params"])}
         if not self.optimizers or not x.is_leaf or any(rate != 0 for rate in rates.values()):
             return ""
         why = "not_updated" if rates else "not_held"

@@ -101,9 +101,9 @@ def code_around(frame) -> Code:
 def code_of(function, namespace: Mapping[str, Any]) -> Code | None:
     """The body of a Python function of the user's; None if its source is not there."""
     function = inspect.unwrap(function) if callable(function) else None
-    body, first = _parsed(function)
     library = str(getattr(function, "__module__", "")).partition(".")[0] in _LIBRARIES
-    if library or not body or not isinstance(body[0], ast.FunctionDef):
+    body, first = _parsed(None if library else function)
+    if not body or not isinstance(body[0], ast.FunctionDef):
         return None
     muted = _muting(body[0].decorator_list)
     known = {**namespace, **getattr(function, "__globals__", {})}
