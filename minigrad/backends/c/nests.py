@@ -11,7 +11,6 @@ nest of its own.
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -87,6 +86,10 @@ class Element(NamedTuple):
     at: str = ""
     looked_up: tuple[Any, ...] = ()
 
+    def whole(self) -> list[Element]:
+        """It, and what says where it is."""
+        return [self, *(e for at, *_ in self.looked_up for e in at.whole())]
+
     def along(self, axes: list[int]) -> Element:
         """The same for some of the axes."""
         ups = tuple((e.along(axes), *rest) for e, *rest in self.looked_up)
@@ -98,27 +101,27 @@ def long_axes(shape: tuple[int, ...]) -> list[int]:
     return [k for k, n in enumerate(shape) if n != 1]
 
 
-def index_of(indices: Iterable[str], strides: Iterable[int], offset: int = 0, at: str = "") -> str:
-    """``i * 16 + j``."""
-    pairs = zip(indices, strides, strict=True)
-    terms = [name if step == 1 else f"{name} * {step}" for name, step in pairs if step]
-    terms = [at, *terms] if at else terms
-    return " + ".join([*terms, str(offset)] if offset or not terms else terms)
-
-
 def shown(operand: Element | str, axes: list[Any]) -> str:
-    """An operand in loops over axes."""
+    """An operand in loops over axes: ``s->x[i * 16 + j]``."""
     if isinstance(operand, str):
         return operand
-    strides = [operand.strides[a[-1]] for a in axes]
-    index = index_of([a[0] for a in axes], strides, operand.offset, operand.at)
+    terms = [operand.at] if operand.at else []
+    for name, _, axis in axes:
+        if stride := operand.strides[axis]:
+            terms.append(times(name, stride))
+    if operand.offset:
+        terms.append(str(operand.offset))
     for element, length, stride in operand.looked_up:
         at = shown(element, axes)
         if length:  # one that is not known before may count from the end
             at = f"({at} < 0 ? {at} + {length} : {at})"
-        at = at if stride == 1 else f"{at} * {stride}"
-        index = at if index == "0" else f"{index} + {at}"
-    return f"{operand.ref}[{index}]"
+        terms.append(times(at, stride))
+    return f"{operand.ref}[{' + '.join(terms) or 0}]"
+
+
+def times(index: str, stride: int) -> str:
+    """What an index adds to a place."""
+    return index if stride == 1 else f"{index} * {stride}"
 
 
 @dataclass(eq=False)
@@ -137,8 +140,15 @@ class Line:
 
     def reads(self) -> list[Element]:
         """Operands in memory."""
-        elements = [o for o in self.operands if isinstance(o, Element)]
-        return elements + [at for e in [*elements, self.out] for at, *_ in e.looked_up]
+        _, *reads = self.out.whole()
+        for operand in self.operands:
+            if isinstance(operand, Element):
+                reads += operand.whole()
+        return reads
+
+    def moves(self, elements: list[Element]) -> bool:
+        """Whether one of the elements is another one of the member that it writes."""
+        return any(e.ref == self.out.ref and e != self.out for e in elements)
 
 
 @dataclass(eq=False)
@@ -161,14 +171,10 @@ class Nest(Part):
 
     def takes(self, line: Line) -> bool:
         """Whether a line sees the same numbers in this nest as behind it."""
-        return len(self.lines) < LONGEST and not any(
-            a.ref == b.ref and a != b
-            for old in self.lines
-            for a, b in [
-                *((old.out, e) for e in [line.out, *line.reads()]),
-                *((e, line.out) for e in old.reads()),
-            ]
-        )
+        if len(self.lines) == LONGEST:
+            return False
+        touched = [line.out, *line.reads()]
+        return not any(old.moves(touched) or line.moves(old.reads()) for old in self.lines)
 
 
 def add_line(parts: list[Part], shape: tuple[int, ...], line: Line) -> None:
@@ -198,23 +204,20 @@ def readers(parts: Iterable[Part]) -> Counter[str]:
 def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:
     """The text of a nest; ``needed`` tells whether anything else reads a member."""
     lines, kept = _alive(nest.lines, needed)
+    if not lines:
+        return []
     elements = [e for line in lines for e in line.reads()] + [line.out for line in kept]
     axes = axes_of(nest.shape, elements, kept[0].out if kept else None)
     comments = [comment(line.op) for line in lines]
     one = len(set(comments)) == 1
-    text, body = comments[: int(one)], []
-    local: dict[Element, str] = {}
+    body: list[str] = []
+    local: dict[Element | str, str] = {}
     names = {*TAKEN}
     for k, line in enumerate(lines):
         if not one and comments[k] != comments[k - 1 or -1]:
             body.append(comments[k])
-        target = shown(line.out, axes)
-        value = line.text.format(
-            *(local.get(o) or shown(o, axes) for o in line.operands),  # type: ignore[arg-type]
-            out=target,
-        )
+        value = line.text.format(*(local.get(o) or shown(o, axes) for o in line.operands))
         if any(line.out in later.reads() for later in lines[k + 1 :]):
-            local = {e: n for e, n in local.items() if e.ref != line.out.ref}
             name = line.out.ref.rpartition(">")[2]
             while name in names:
                 name += "_"
@@ -222,10 +225,10 @@ def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:
             body.append(f"const {line.kind} {name} = {value};")
             local[line.out] = value = name
         if line in kept:
-            body.append(f"{target} = {value};")
+            body.append(f"{shown(line.out, axes)} = {value};")
     if not axes and local:
         body = ["{", *indented(body), "}"]
-    return text + looped(axes, body) if lines else []
+    return [*comments[:one], *looped(axes, body)]
 
 
 def sum_text(line: Line, shape: tuple[int, ...], start: str) -> list[str]:
@@ -234,21 +237,28 @@ def sum_text(line: Line, shape: tuple[int, ...], start: str) -> list[str]:
     Without a ``start`` it goes on from what is in memory.
     """
     axes = axes_of(shape, [*line.reads(), line.out], line.out)
+    operands = [shown(o, axes) for o in line.operands]
+    target = shown(line.out, axes)
+    if not start:
+        value = line.text.format(*operands, out=target)
+        return looped(axes, [f"{target} = {value};"], ROLLED)
     kept = [a for a in axes if line.out.strides[a[-1]]]
     row = [*takewhile(lambda a: a in kept, reversed(axes))][::-1]
-    sizes = [n for _, n, _ in row]
-    size = math.prod(sizes)
-    row = row if size <= LONGEST_ROW else []
-    dense = [math.prod(sizes[k + 1 :]) for k in range(len(row))]
-    here = f"row[{index_of([a[0] for a in row], dense)}]" if row else "sum"
-    here = here if start else shown(line.out, axes)
-    value = line.text.format(*(shown(o, axes) for o in line.operands), out=here)
-    if not start:
-        return looped(axes, [f"{here} = {value};"], ROLLED)
-    body = [f"{line.kind} row[{size}];" if row else f"{line.kind} sum;"]
+    size, strides = 1, [0] * len(shape)
+    for _, length, axis in reversed(row):
+        strides[axis] = size
+        size *= length
+    name = here = "sum"
+    if row and size <= LONGEST_ROW:
+        name = f"row[{size}]"
+        here = shown(Element("row", line.out.dtype, tuple(strides), 0), axes)
+    else:
+        row = []
+    value = line.text.format(*operands, out=here)
+    body = [f"{line.kind} {name};"]
     body += looped(row, [f"{here} = {start};"])
     body += looped([*(a for a in axes if a not in kept), *row], [f"{here} = {value};"], ROLLED)
-    body += looped(row, [f"{shown(line.out, axes)} = {here};"])
+    body += looped(row, [f"{target} = {here};"])
     outer = [a for a in kept if a not in row]
     return looped(outer, body) if outer else ["{", *indented(body), "}"]
 
@@ -260,9 +270,10 @@ def _alive(lines: list[Line], needed: Callable[[str], bool]) -> tuple[list[Line]
     alive, kept = [], []
     for line in reversed(lines):
         ref = line.out.ref
-        if needed(ref) and ref not in written:
+        stays = needed(ref) and ref not in written
+        if stays:
             kept.append(line)
-        if line in kept[-1:] or ref in read:
+        if stays or ref in read:
             alive.append(line)
             read = (read - {ref}).union(e.ref for e in line.reads())
             written.add(ref)
@@ -274,24 +285,23 @@ def axes_of(shape: tuple[int, ...], elements: list[Element], by: Element | None)
 
     ``by`` says in which order, unless it has several elements for one index.
     """
-    strides = [s.strides for e in elements for s in (e, *(at for at, *_ in e.looked_up))]
     order = long_axes(shape)
     if by is not None and not by.looked_up and 0 not in [by.strides[k] for k in order]:
         order.sort(key=lambda k: -abs(by.strides[k]))
     axes: list[Any] = []
     for k in order:
-        if axes and all(s[axes[-1][-1]] == s[k] * shape[k] for s in strides):
-            axes[-1] = (axes[-1][0], axes[-1][1] * shape[k], k)
+        if axes and all(e.strides[axes[-1][-1]] == e.strides[k] * shape[k] for e in elements):
+            name, length, _ = axes[-1]
+            axes[-1] = name, length * shape[k], k
         else:
             axes.append((LETTERS[len(axes)], shape[k], k))
     return axes
 
 
-def looped(axes: Iterable[Any], body: list[str], inner: str = "") -> list[str]:
+def looped(axes: list[Any], body: list[str], inner: str = "") -> list[str]:
     """The body in loops over axes (variable, length, …); ``inner`` stands in front of all but the outermost."""
-    axes = list(axes)
-    count = "long" if any(n >= 2**31 for _, n, *_ in axes) else "int"
-    for k, (name, length, *_) in reversed([*enumerate(axes)]):
+    count = "long" if any(n >= 2**31 for _, n, _ in axes) else "int"
+    for k, (name, length, _) in reversed([*enumerate(axes)]):
         single = len(body) == 1 or (body[0][:4] == "for " and all(b[0] in " }" for b in body[1:]))
         head = f"for ({count} {name} = 0; {name} < {length}; {name}++)"
         body = [head, *indented(body)] if single else [head + " {", *indented(body), "}"]
