@@ -209,13 +209,15 @@ def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:
     elements = [e for line in lines for e in line.reads()] + [line.out for line in kept]
     axes = axes_of(nest.shape, elements, kept[0].out if kept else None)
     comments = [comment(line.op) for line in lines]
-    one = len(set(comments)) == 1
+    said = comments[0] if len(set(comments)) == 1 else ""
+    text = [said] if said else []
     body: list[str] = []
     local: dict[Element | str, str] = {}
     names = {*TAKEN}
     for k, line in enumerate(lines):
-        if not one and comments[k] != comments[k - 1 or -1]:
-            body.append(comments[k])
+        if comments[k] != said:
+            said = comments[k]
+            body.append(said)
         value = line.text.format(*(local.get(o) or shown(o, axes) for o in line.operands))
         if any(line.out in later.reads() for later in lines[k + 1 :]):
             name = line.out.ref.rpartition(">")[2]
@@ -228,7 +230,7 @@ def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:
             body.append(f"{shown(line.out, axes)} = {value};")
     if not axes and local:
         body = ["{", *indented(body), "}"]
-    return [*comments[:one], *looped(axes, body)]
+    return text + looped(axes, body)
 
 
 def sum_text(line: Line, shape: tuple[int, ...], start: str) -> list[str]:
