@@ -530,26 +530,28 @@ class Graph(Replay):
     def branch(self, branch: Branch) -> None:
         """An `If`, whose sides see everything around them; both give what either of them saves."""
         pred = self.flag(branch.pred)
-        bodies: Any = ([], [])
-        results: Any = ([], [])
-        kept: Any = ([], [])  # what each side saves
+        sides: Listed = []
         frames: dict[int, Any] = {}
         for k, saved in enumerate(self.saved(branch)):
-            with self.into(bodies[k]):
+            nodes: list[NodeProto] = []
+            with self.into(nodes):
                 self.items(branch.bodies[k])
-                results[k].extend(self.like(r[k], r[2]) for r in branch.results)
+                results = [self.like(r[k], r[2]) for r in branch.results]
             frame = self.frame(saved)
-            mapped(frame, kept[k].append)
             frames |= frame
+            sides.append((nodes, results, frame))
         graphs = {}
-        for k, name in enumerate(("then_branch", "else_branch")):
-            with self.into(bodies[k]):
-                for side, values in enumerate(kept):
-                    results[k].extend(v if side == k else self.fitted(0, v) for v in values)
-            graphs[name] = self.inner(name, bodies[k], [], results[k])
-        if not results[0]:
+        for name, (nodes, results, frame) in zip(
+            ("then_branch", "else_branch"), sides, strict=True
+        ):
+            with self.into(nodes):
+                zeros = {k: v for k, v in frames.items() if k not in frame}
+                own = frames | mapped(zeros, lambda v: self.fitted(0, v)) | frame
+            mapped(own, results.append)
+            graphs[name] = self.inner(name, nodes, [], results)
+        if not results:
             return
-        outs = iter(self.nodes_of("If", [pred], results[0], **graphs))
+        outs = iter(self.nodes_of("If", [pred], results, **graphs))
         self.set([r[2] for r in branch.results], [next(outs) for _ in branch.results])
         if not branch.backward:
             self.values[branch.frames] = mapped(frames, lambda _: next(outs))

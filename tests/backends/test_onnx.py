@@ -166,6 +166,25 @@ def test_a_branch_and_a_loop_without_gradient_stay_control_flow(runtime):
     assert {"If", "Loop"} <= {n.op_type for n in model.graph.node}
 
 
+def test_a_value_that_both_sides_of_a_branch_save_for_their_gradients_is_that_of_either(runtime):
+    program = static.Program()
+    with static.program_guard(program):
+        x = static.data("x", [3])
+        x.stop_gradient = False
+        a = x * 2.0
+
+        def powers(function):
+            y = mg.assign(a)  # another name for the value outside
+            return mg.square(y) * function(y)
+
+        out = static.cond(mg.sum(x) > 0.0, lambda: powers(mg.exp), lambda: powers(mg.tanh))
+        ((_, gradient),) = static.append_backward(mg.sum(out), [x])
+    for sign in (1.0, -1.0):
+        feed = {"x": sign * np.array([1.0, 2.0, 3.0])}
+        (wanted,) = static.Executor().run(program, feed, [gradient])
+        np.testing.assert_allclose(runtime(program, feed, [gradient])[0], wanted)
+
+
 def test_an_updated_parameter_becomes_an_output_of_its_own(runtime):
     program = static.Program()
     with static.program_guard(program):

@@ -50,7 +50,7 @@ PRODUCTS = (np.matmul, np.dot)
 TABLE = 1 << 16  #: elements of a table of known numbers
 #: functions and kernels of the table beside the ufuncs
 NAMED = {"np.where": "where", "np.clip": "clip", "np.round": "rint", "erf": "erf", "gelu": "gelu"}
-COPIES = {np.array, np.asarray, np.ndarray.astype, np.copyto}
+COPIES = {np.array, np.asarray, np.ndarray.astype}
 MOVES = {
     np.roll, np.tile, np.tril, np.triu, np.flip, np.diagonal, np.moveaxis, np.swapaxes, np.transpose, np.expand_dims,
     np.concatenate, np.stack,
@@ -221,15 +221,10 @@ class Writer(Identifiers):
         *dtypes, result = loop or [out.dtype] * (len(operands) + 1)
         elements: list[Any] = []
         texts = [] if start is None else ["{out}"]
-        for k, value in enumerate(operands):
-            given = wanted = dtypes[k]
-            if not isinstance(value, Element | Array | Place) and np.ndim(value) == 0:
-                elements.append(literal(value, wanted))
-            else:
-                known = isinstance(value, Element)
-                elements.append(value if known else self.place(value).element(shape))
-                given = elements[-1].dtype
-            texts.append(cast(f"{{{k}}}", given, wanted))
+        for k, (value, wanted) in enumerate(zip(operands, dtypes, strict=True)):
+            operand = self.operand(value, wanted, shape)
+            elements.append(operand)
+            texts.append(cast(f"{{{k}}}", getattr(operand, "dtype", wanted), wanted))
         said = text.format(*texts)
         if result.kind in "iu" and result.itemsize < 4 and text != "{0}":
             said = f"({TYPES[result.name]})({said})"
@@ -240,6 +235,14 @@ class Writer(Identifiers):
             nests.add_line(self.parts, shape, line)
         else:
             self.part(nests.sum_text(line, shape, start), line.reads())
+
+    def operand(self, value, dtype: np.dtype[Any], shape) -> Any:
+        """An element for each index of a shape; a number in this dtype."""
+        if isinstance(value, Element):
+            return value
+        if isinstance(value, Array | Place) or np.ndim(value):
+            return self.place(value).element(shape)
+        return literal(value, dtype)
 
     def copy(self, out: Place, source) -> None:
         """``out[...] = source``, in the dtype of ``out``."""
@@ -276,7 +279,7 @@ class Writer(Identifiers):
 
     def call(self, call: Call) -> None:
         """By the kind of a call, or by what its function is."""
-        function, args, out = call.function, call.args, call.out
+        function, args = call.function, call.args
         owner = getattr(function, "__self__", None)
         if call.kind in ("view", "fill", "check"):
             getattr(self, call.kind)(call)
@@ -285,16 +288,18 @@ class Writer(Identifiers):
         elif isinstance(owner, np.ufunc):
             getattr(self, function.__name__)(owner, call)
         elif isinstance(function, np.ufunc) and not call.kwargs:
-            self.formula(call, function.__name__, args, loop_dtypes(function, args))
+            self.formula(call, function.__name__, loop_dtypes(function, args))
         elif function in COPIES:
-            copied = function is np.copyto
-            self.copy(self.place(args[0]) if copied else self.out(call), args[copied])
+            self.copy(self.out(call), args[0])
+        elif function is np.copyto:
+            self.copy(self.place(args[0]), args[1])
         elif function in MOVES:
             self.moved(call)
         elif call.path in NAMED:
-            dtypes = [out.dtype] * len(args)
-            dtypes[0] = np.dtype(bool) if function is np.where else out.dtype
-            self.formula(call, NAMED[call.path], args, [*dtypes, out.dtype])
+            dtypes = [call.out.dtype] * (len(args) + 1)
+            if function is np.where:
+                dtypes[0] = np.dtype(bool)
+            self.formula(call, NAMED[call.path], dtypes)
         elif call.path in ("[]", "np.take", "np.take_along_axis"):
             self.copy(self.out(call), self.looked_up(call)[0])
         elif call.path == "[]=":
@@ -309,18 +314,19 @@ class Writer(Identifiers):
         """Where the result goes."""
         return self.place(call.into) if call.into is not None else self.new(call.out)
 
-    def formula(self, call: Call, name: str, args, loop) -> None:
+    def formula(self, call: Call, name: str, loop) -> None:
         """An expression of the table; ``loop``, the dtypes operands are brought to, and the result's."""
         *dtypes, result = loop
         text, out = expression(name, dtypes[-1]), self.out(call)
-        rounded = call.function is np.round and any(args[1:])
+        rounded = call.function is np.round and any(call.args[1:])
         if text is None or call.kwargs or rounded:
             raise Unsayable(f"there is no C for {call.path} on {dtypes[-1]}")
         if name in EXPRESSIONS["loops"] and result.kind == "f" and out.dtype == result:
-            places = [self.converted(a, result).element(out.shape) for a in args]
-            self.each(name, [*places, out.element()], out.shape, out.element())
+            places = [self.converted(a, result) for a in call.args]
+            elements = [place.element(out.shape) for place in (*places, out)]
+            self.each(name, elements, out.shape, elements[-1])
         else:
-            self.line(out, text, args, loop)
+            self.line(out, text, call.args, loop)
 
     def converted(self, value, dtype: np.dtype[Any]) -> Place:
         """A value in memory, in a dtype."""
@@ -366,8 +372,10 @@ class Writer(Identifiers):
         if text is None:
             raise Unsayable(f"there is no C for {call.path} on {dtype}")
         axis, first = kwargs.get("axis", 0), kwargs.get("initial")
-        summed = tuple(range(len(shape))) if axis is None else axis if shape else ()
-        given = out.view if kwargs.get("keepdims") else np.expand_dims(out.view, summed)
+        given = out.view
+        if not kwargs.get("keepdims"):
+            every = axis is None or not shape
+            given = np.expand_dims(given, tuple(range(len(shape))) if every else axis)
         to, each = out.shown(given).element(shape), x.element()
         if first is None:
             first = neutral(ufunc, dtype)
@@ -596,15 +604,15 @@ class Writer(Identifiers):
             return whole
 
         for value in () if loop.backward else loop.saved:
-            saved = self.places[value]
-            frames[value] = mapped(saved, lambda p: stacked(p, f"{p.name}_saved"))
+            frames[value] = mapped(self.places[value], lambda p: stacked(p, f"{p.name}_saved"))
         for value, total, _ in loop.totals:
             self.line(self.place(total), "{0} + {1}", [total, value])
         for value, stack in loop.stacked:
             self.places[stack] = stacked(self.place(value), stack.name)
         nexts = [self.place(c[2]) for c in loop.carried]
-        for k, (begin, value) in enumerate(zip(begins, nexts, strict=True)):
-            if value.element() != begin.element() and value.ref in {b.ref for b in begins}:
+        changed = {begin.ref for begin in begins}
+        for k, value in enumerate(nexts):
+            if value.ref in changed and value.element() != begins[k].element():
                 nexts[k] = self.member(value.view, "held")
                 self.copy(nexts[k], value)
         for begin, value in zip(begins, nexts, strict=True):
@@ -660,22 +668,22 @@ class Writer(Identifiers):
             if len(groups[-1]) > longest:
                 groups.append([])
             groups[-1] += piece
-        functions, calls = [], ["int failed;"] * (len(groups) > 1)
-        for k, lines in enumerate(groups[:-1]):
+        *parts, rest = groups
+        functions, calls = [], ["int failed;"] if parts else []
+        for k, lines in enumerate(parts):
             name = self.unique(f"part{k}")
             functions.append("static " + function(name, lines))
             calls += [f"if ((failed = {name}(p, s, f)) != 0)", "    return failed;"]
-        functions.append(function("step", calls + groups[-1]))
-        body = "\n".join(functions)
+        body = "\n".join([*functions, function("step", calls + rest)])
         words = self.kept | set(re.findall(r"\b(?:[psf]->)?[A-Za-z]\w*", body))
-        tables = [declared(t) + "\n" for t in self.tables.values() if t.ref in words]
+        tables = [declared(t) for t in self.tables.values() if t.ref in words]
         self.members["s"] = [m for m in self.members["s"] if m.ref in words]
         structs, names = "", ("parameters", "memory", "feeds")
         for name, members in zip(names, self.members.values(), strict=True):
             lines = indented([declared(m) for m in members] or ["char nothing;"])
             structs += "\n".join([f"struct {name} {{", *lines, "};", "", ""])
         head = "#include <math.h>\n#include <stdint.h>\n\n" + helpers_in(body)
-        return head + "".join([*tables, "\n" * bool(tables)]) + structs + body
+        return head + "\n".join([*tables, "", ""] if tables else []) + structs + body
 
 
 def _turns(call: Call) -> bool:
@@ -685,7 +693,8 @@ def _turns(call: Call) -> bool:
 
 def function(name: str, body: list[str]) -> str:
     """A function of what is in the three structs."""
-    unused = [v for v in "psf" if not any(f"{v}->" in line or "(p, s, f)" in line for line in body)]
+    text = "\n".join(body)
+    unused = [v for v in "psf" if f"{v}->" not in text and "(p, s, f)" not in text]
     lines = indented([*(f"(void){v};" for v in unused), *body, "return 0;"])
     structs = (
         "struct parameters *restrict p, struct memory *restrict s, const struct feeds *restrict f"
