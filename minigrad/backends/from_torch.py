@@ -57,6 +57,11 @@ def _scaled(x, alpha: float) -> Any:
     return x if alpha == 1 else x * alpha
 
 
+def _whole(indices) -> Any:
+    """An index of all axes: None stands for all of one."""
+    return tuple(slice(None) if i is None else i for i in indices)
+
+
 def _lacks(asked, what):
     if asked:
         raise NotImplementedError(what)
@@ -102,7 +107,7 @@ TABLE |= {
     "select": lambda x, dim, index: x[slices_at(index, dim, x.ndim)],
     "gather": lambda x, dim, index: x[along(index, index.shape, dim)],
     "index_select": lambda x, dim, index: mg.take(x, index, dim),
-    "index": lambda x, indices: x[tuple(slice(None) if i is None else i for i in indices)],
+    "index": lambda x, indices: x[_whole(indices)],
     "_to_copy": lambda x: x,
     "full_like": lambda x, value: np.full(x.shape, value),
     "copy": lambda x, y, non_blocking=False: mg.broadcast_to(y, x.shape),
@@ -250,7 +255,7 @@ def scatter_reduce(x, dim, index, y, reduce, *, include_self=True):
 
 @op
 def index_put(x, indices, y, accumulate=False):
-    index = tuple(slice(None) if i is None else i for i in indices)
+    index = _whole(indices)
     (axis, first), *others = [(k, i) for k, i in enumerate(indices) if i is not None]
     if first.dtype == bool and np.ndim(y) == 0 and not others and not accumulate:
         rest = [1] * (x.ndim - axis - first.ndim)
@@ -355,6 +360,8 @@ TABLE["_native_batch_norm_legit_functional"] = _native_batch_norm_legit
 
 #: operations that torch takes apart, though not for an export
 _APART = {*_names["apart"]["operations"].split()}
+#: settings of torch that say nothing here
+_SETTINGS = "memory_format", "layout", "device", "pin_memory", "non_blocking"
 _UNKNOWN = object()  # what an operation without a counterpart gives
 
 
@@ -475,7 +482,7 @@ def _called(torch, function) -> Any:
         forward.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
         used = inspect.getclosurevars(inspect.unwrap(function))
         owner = {"self": getattr(function, "__self__", None)}
-        for name, value in {**used.globals, **used.nonlocals, **owner}.items():
+        for name, value in (used.globals | used.nonlocals | owner).items():
             if isinstance(value, torch.nn.Module):
                 called._modules[name] = value
             elif isinstance(value, torch.nn.Parameter):
@@ -500,9 +507,11 @@ class _Translation:
         self.torch, self.exported = torch, exported
         self.program = Program()
         self.values: dict[Any, Any] = {}
+        self.stored = exported.state_dict | exported.constants
         self.buffers: dict[int, str] = {}  # of constants that have a name
         self.unknown: dict[Any, str] = {}  # operations without a counterpart
         signature, nodes = exported.graph_signature, {n.name: n for n in exported.graph.nodes}
+        self.specs = {spec.arg.name: spec for spec in signature.input_specs}
         # neither None nor a number, and no update of a buffer
         outputs = [nodes[n] for n in signature.user_outputs if n in nodes]
         exported.graph.output_node().args = (outputs,)
@@ -527,14 +536,13 @@ class _Translation:
         )
 
     def _placeholder(self, node) -> Any:
-        exported = self.exported
-        (spec,) = [s for s in exported.graph_signature.input_specs if s.arg.name == node.name]
-        stored = exported.state_dict | exported.constants
-        value = stored.get(spec.target)
+        spec = self.specs[node.name]
+        value = self.stored.get(spec.target)
         if spec.kind.name == "BUFFER":
             self.buffers[id(value)] = spec.target
         elif spec.kind.name == "PARAMETER" or (value is not None and value.requires_grad):
-            name = next(n for n, v in stored.items() if v is value)  # the first of a shared weight
+            # the first of a shared weight
+            name = next(n for n, v in self.stored.items() if v is value)
             return self._persistable(name, value, value.requires_grad)
         if value is not None:
             return value
@@ -548,12 +556,12 @@ class _Translation:
         return known
 
     def _call(self, node) -> Any:
-        known, name = self.torch.fx.node.map_arg, _name(node.target)
+        if node.op == "get_attr":
+            return getattr(self.exported.graph_module, node.target)
+        name, known = _name(node.target), self.torch.fx.node.map_arg
         args, kwargs = known([node.args, node.kwargs], self.values.__getitem__)
         inputs = [self.values[n] for n in node.all_input_nodes]
         lost = any(v is _UNKNOWN for v in inputs)
-        if node.op == "get_attr":
-            return getattr(self.exported.graph_module, node.target)
         is_random = self.torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())
         if not (lost or is_random or any(isinstance(v, Variable) for v in inputs)):
             with self.torch.no_grad(), _quiet():  # once; or it is one of several results
@@ -567,7 +575,8 @@ class _Translation:
             return _UNKNOWN
         if name.startswith("bitwise_") and node.meta["val"].dtype != self.torch.bool:
             self._refuse({node: " with integers"})
-        args, kwargs = self._plain(args), self._plain(kwargs)
+        args = self._plain(args)
+        kwargs = {k: self._plain(v) for k, v in kwargs.items() if k not in _SETTINGS}
         dtype = kwargs.pop("dtype", None)  # what it computes in
         if dtype is not None and name != "full_like":
             args = astype(args[0], _dtype(dtype)), *args[1:]
@@ -602,14 +611,11 @@ class _Translation:
         return result if result.dtype == dtype else astype(result, dtype)
 
     def _plain(self, value) -> Any:
-        """What an op of this package takes: no Tensors or settings of torch."""
+        """What an op of this package takes: no Tensors of torch."""
         if isinstance(value, self.torch.Tensor):
             return self._variable(value)
         if isinstance(value, list | tuple):
             return tuple(map(self._plain, value))
-        if isinstance(value, dict):
-            drop = ("memory_format", "layout", "device", "pin_memory", "non_blocking")
-            return {k: self._plain(v) for k, v in value.items() if k not in drop}
         return value
 
     def _variable(self, value, numbers: bool = True) -> Any:

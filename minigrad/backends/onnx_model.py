@@ -10,7 +10,7 @@ Sequences are unrolled, branches become `If`, while loops `Loop`.
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -33,7 +33,7 @@ from ..primitives.arguments import Args, Attrs, ByName, Function, Listed
 from ..static.program.operator import names_of
 from ..static.program.program import Program
 from ..static.run.executor import data_of, fed_shapes
-from .replay import Replay, entering, index_arrays
+from .replay import Replay, entering, index_arrays, mapped
 
 OPERATORS = read_tables(Path(__file__).with_name("onnx_ufuncs.ini"))
 
@@ -587,13 +587,6 @@ def info(value: Symbol) -> ValueInfoProto:
     """Name, dtype and shape, as ONNX declares them."""
     dtype = helper.np_dtype_to_tensor_dtype(value.dtype)
     return helper.make_tensor_value_info(value.name, dtype, value.shape)
-
-
-def mapped(saved, change: Callable[[Symbol], Any]) -> Any:
-    """What a branch saves, or a loop in it, with every value changed."""
-    if isinstance(saved, dict):
-        return {k: mapped(v, change) for k, v in saved.items()}
-    return change(saved)
 
 
 def axes_of(call: Call, ndim: int) -> list[int]:

@@ -220,16 +220,21 @@ def index_arrays(at, index, kinds) -> tuple[Any, Listed]:
     """
     parts = list(index) if isinstance(index, tuple) else [index]
     zeros = [np.zeros(np.shape(part), int) if isinstance(part, kinds) else part for part in parts]
+    takes = [part is not None for part in parts]  # which of the index take an axis
     arrays = []
     for k, part in enumerate(parts):
-        if not isinstance(part, kinds):
-            continue
-        takes = [p is not None for p in parts]  # which of the index take an axis
-        late = any(p is Ellipsis for p in parts[:k])
-        axis = at.ndim - sum(takes[k:]) if late else sum(takes[:k])
-        count = np.arange(zeros[k].size)
-        sizes = (*at.shape[:axis], count.size, *at.shape[axis + 1 :])
-        every = np.indices(sizes)[axis]
-        own = [*zeros[:k], count.reshape(zeros[k].shape), *zeros[k + 1 :]]
-        arrays.append((part, axis, every[tuple(own)]))
+        if isinstance(part, kinds):
+            late = any(p is Ellipsis for p in parts[:k])
+            axis = at.ndim - sum(takes[k:]) if late else sum(takes[:k])
+            sizes, own = [*at.shape], [*zeros]
+            sizes[axis] = zeros[k].size
+            own[k] = np.arange(zeros[k].size).reshape(zeros[k].shape)
+            arrays.append((part, axis, np.indices(sizes)[axis][tuple(own)]))
     return at[tuple(zeros)], arrays
+
+
+def mapped(saved, change: Callable[[Any], Any]) -> Any:
+    """What a loop or a branch saves, and a loop in it, with every value changed; a number of steps stays."""
+    if isinstance(saved, dict):
+        return {k: mapped(v, change) for k, v in saved.items()}
+    return change(saved) if hasattr(saved, "shape") else saved

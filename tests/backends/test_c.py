@@ -519,7 +519,9 @@ def test_every_operator_of_a_nest_stands_in_front_of_its_lines_once():
     program = static.Program()
     with static.program_guard(program):
         x = static.data("x", [3])
-        first = mg.silu(x * x)  # the lines of a nest: mul, sigmoid; behind exp: sigmoid, sigmoid, mul
+        first = mg.silu(
+            x * x
+        )  # the lines of a nest: mul, sigmoid; behind exp: sigmoid, sigmoid, mul
         second = mg.silu(first)
     text = static.to_c(program, fetch=[first, second])
     said = re.findall(r"/\* (\w+) = ", text.partition("int step")[2])

@@ -87,10 +87,10 @@ def helpers_in(text: str) -> str:
     out = ""
     for helper, kinds, about, code in reversed(HELPERS):
         for ctype, dtype in DTYPES.items():
+            if ("f" if dtype.kind == "f" else "i") not in kinds:
+                continue
             call = rf"\b{helper}_{ctype}\(".replace("NAME", r"(\w+)")
-            fits = ("f" if dtype.kind == "f" else "i") in kinds
-            calls = re.finditer(call, text + out) if fits else ()
-            for name in sorted({(*m.groups(), "")[0] for m in calls}):
+            for name in sorted({*re.findall(call, text + out)}):
                 each = str(expression(name, dtype)).format("x[i * xs]", "y[i * ys]")
                 said = code.strip().replace("EXPRESSION", each).replace("NAME", name)
                 said = re.sub(r"\bT\b|(?<=_)T\b", ctype, said)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.memory import STATE, aligned_zeros, padded
+from ...compiler.memory import ALIGN, STATE, aligned_zeros, padded
 from ...compiler.schedule import Call, arrays_in, replace_arrays
 from ...compiler.step import Step, explained
 from ...errors import ProgramError
@@ -46,22 +46,21 @@ class BuiltC:
         self.function = load(self.text, step.exact)
         self.fed = [member.base for member in writer.members["f"]]
         self.addresses = (ctypes.c_void_p * len(self.fed))(*(fed.ctypes.data for fed in self.fed))
-        members = writer.members["s"]
-        *begins, size = np.cumsum([0, *(padded(m.base) for m in members)]).tolist()
-        memory, self.state = aligned_zeros(max(size, 64), np.uint8), step.memory.arrays[STATE]
-        pointers = [ctypes.c_void_p(block.ctypes.data) for block in (self.state, memory)]
-        self.pointers = *pointers, self.addresses
-        #: member → the block it lies in, and where it begins there
-        self.begins = {m.ref: (memory, begin) for m, begin in zip(members, begins, strict=True)}
+        sizes = {member.ref: padded(member.base) for member in writer.members["s"]}
+        self.memory = rest = aligned_zeros(max(sum(sizes.values()), ALIGN), np.uint8)
+        self.state = step.memory.arrays[STATE]
+        self.blocks = {}  # member → the memory that begins with it
+        for ref, size in sizes.items():
+            self.blocks[ref], rest = rest, rest[size:]
         self.feeds = tuple(writer.schedule.feeds)
         self.run, self.fits = self.prepared()
 
     def array(self, place: Place) -> Any:
         """What NumPy sees at a place."""
-        members, view = self.writer.members["f"], place.view
-        blocks = self.begins | {m.ref: (fed, 0) for m, fed in zip(members, self.fed, strict=True)}
-        block, begin = blocks.get(place.ref, (place.base, 0))  # else a parameter, or known numbers
-        begin += place.offset * view.itemsize
+        refs, view = [member.ref for member in self.writer.members["f"]], place.view
+        blocks = self.blocks | dict(zip(refs, self.fed, strict=True))
+        block = blocks.get(place.ref, place.base)  # else a parameter, or known numbers
+        begin = place.offset * view.itemsize
         return np.ndarray(view.shape, view.dtype, block, begin, view.strides)
 
     def prepared(self) -> tuple[Any, Any]:
@@ -70,7 +69,9 @@ class BuiltC:
         C changes parameters after everything that may fail, and no signal is seen in between.
         """
         names = {"array": np.ndarray, "point": self.point, "fail": self.fail}
-        names |= {"function": self.function, **dict(zip("psf", self.pointers, strict=True))}
+        names |= {"function": self.function, "f": self.addresses}
+        names["p"] = ctypes.c_void_p(self.state.ctypes.data)
+        names["s"] = ctypes.c_void_p(self.memory.ctypes.data)
         names |= {f"result{k}": self.array(place) for k, place in enumerate(self.writer.fetched)}
         results = ", ".join(f"{n}.copy()" for n in names if n.startswith("result"))
         feeds, tests, lines = [], ["True"], []

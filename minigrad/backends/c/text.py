@@ -13,7 +13,7 @@ comments of plain letters only.
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -32,7 +32,7 @@ from ...errors import ProgramError, told
 from ...ops.linalg import explicit
 from ...static.program.program import Program
 from ...static.run.limits import STEP_LIMIT
-from ..replay import index_arrays, loop_dtypes
+from ..replay import index_arrays, loop_dtypes, mapped
 from . import nests
 from .expressions import EXPRESSIONS, TYPES, cast, expression, helpers_in, literal, neutral
 from .nests import Element, Line, Nest, Part, Place, axes_of, indented, looped, shown
@@ -718,13 +718,6 @@ def row(place: Place, t: str) -> Place:
     rows, step = place.view, f"{t} * {place.strides[0]}"
     view = rows[0, ...] if len(rows) else np.empty(rows.shape[1:], rows.dtype)
     return replace(place, view=view, at=f"{place.at} + {step}" if place.at else step)
-
-
-def mapped(value, change: Callable[[Place], Any]) -> Any:
-    """A saved value, or all that an inner loop saved, with every place changed."""
-    if isinstance(value, dict):
-        return {k: mapped(v, change) for k, v in value.items()}
-    return change(value) if isinstance(value, Place) else value
 
 
 def parts_of(call: Call, whole) -> list[Any]:
