@@ -33,7 +33,7 @@ from ..primitives.arguments import Args, Attrs, ByName, Function, Listed
 from ..static.program.operator import names_of
 from ..static.program.program import Program
 from ..static.run.executor import data_of, fed_shapes
-from .replay import Replay, entering, index_arrays, mapped
+from .replay import Replay, entering, index_arrays, mapped, numbered
 
 OPERATORS = read_tables(Path(__file__).with_name("onnx_ufuncs.ini"))
 
@@ -206,8 +206,7 @@ def gelu(g, out, x):
 def spread(g, out, x, *, shape, source, target):
     unique = "".join(dict.fromkeys(target))
     sizes = dict(zip(target, shape, strict=True))
-    flat = np.arange(math.prod(shape)).reshape(shape)
-    places = np.array(np.einsum(f"{target}->{unique}", flat))
+    places = np.array(np.einsum(f"{target}->{unique}", numbered(shape)))
     x = g.reshape(x, [sizes[c] if c in source else 1 for c in unique])
     return g.placed(g.fitted(0, out), places, x)
 
@@ -291,7 +290,8 @@ class Graph(Replay):
 
     def nodes_of(self, op: str, inputs: Iterable[Any], likes, **attrs) -> list[Symbol]:
         """The results of one ONNX operator."""
-        made = [self.named(f"{self.op.type}/{op}" if self.op else op, like) for like in likes]
+        stem = f"{self.op.type}/{op}" if self.op else op
+        made = [self.named(stem, like) for like in likes]
         sources = [self.cast(i).name for i in inputs]
         names = [v.name for v in made]
         self.nodes.append(helper.make_node(op, sources, names, names[0], **attrs))
@@ -404,13 +404,14 @@ class Graph(Replay):
         """The operator of the same meaning, or the nodes that come to it."""
         name = path.removeprefix("np.")
         if name in ("roll", "tile"):
-            places = np.arange(args[0].size).reshape(args[0].shape)
-            return self.picked(args[0], getattr(np, name)(places, *args[1:], **kwargs))
+            x, *how = args
+            return self.picked(x, getattr(np, name)(numbered(x.shape), *how, **kwargs))
         if name in FUNCTIONS:
             return FUNCTIONS[name](self, out, *args, **kwargs)
         if op := OPERATORS["compare"].get(name):  # ONNX orders no truth values
-            masks = args[0].dtype == bool
-            return self.node(op, [self.cast(a, np.int32) for a in args] if masks else args, out)
+            if args[0].dtype == bool:
+                args = [self.cast(a, np.int32) for a in args]
+            return self.node(op, args, out)
         if op := OPERATORS["logic" if out.dtype == bool else "same"].get(name):
             return self.alike(op, args, out)
         raise self.lacks(f"ONNX has no counterpart of {path}")
@@ -438,13 +439,13 @@ class Graph(Replay):
     def looked_up(self, shape, index) -> Symbol:
         """Where an index with arrays points to in the flat value: what is fixed, and for each array its stride."""
         self.refuse_masks(index if isinstance(index, tuple) else [index])
-        at = np.arange(math.prod(shape)).reshape(shape)
-        base, arrays = index_arrays(at, index, Symbol)
+        base, arrays = index_arrays(numbered(shape), index, Symbol)
         total = self.cast(base)
         for part, axis, which in arrays:
             part, size = self.cast(part, np.int64), max(shape[axis], 1)
-            for op, number in (("Mod", size), ("Mul", math.prod(shape[axis + 1 :]))):
-                part = self.node(op, [part, np.int64(number)], part)
+            part = self.node("Mod", [part, np.int64(size)], part)
+            stride = math.prod(shape[axis + 1 :])
+            part = self.node("Mul", [part, np.int64(stride)], part)
             total = self.node("Add", [total, self.picked(part, which)], total)
         return total
 
@@ -609,9 +610,11 @@ def onnx_model(program: Program, path, feed, fetch, executor) -> Any:
     with limited_depth():
         *_, primitives = climb(program, shapes, names)
         graph = Graph(primitives, names)
-        data, start = data_of(program).items(), start_values(program, executor).items()
-        feeds = {n: Symbol(graph.unique(n), shapes[n], v.dtype) for n, v in data}
-        parameters = {n: graph.stored(n, value) for n, value in start}
+        feeds = {}
+        for name, var in data_of(program).items():
+            feeds[name] = Symbol(graph.unique(name), shapes[name], var.dtype)
+        start = start_values(program, executor)
+        parameters = {name: graph.stored(name, value) for name, value in start.items()}
         _, results = graph(parameters, feeds)
     outputs = [graph.output(n, v) for n, v in zip(names, results, strict=True)]
     nodes, read = graph.needed(outputs)

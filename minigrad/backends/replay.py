@@ -89,7 +89,7 @@ class Replay:
         """Which elements of the flat source a view looks at."""
         like = call.args[0].like
         places = np.empty_like(like, np.int64)  # laid out as the source is
-        places[...] = np.arange(like.size).reshape(like.shape)
+        places[...] = numbered(like.shape)
         return np.array(call.function(places, *call.args[1:], **call.kwargs))
 
     def set(self, arrays: Iterable[Array], values: Iterable[Any]) -> None:
@@ -116,9 +116,10 @@ class Replay:
         args, kwargs = replace_arrays((call.args, call.kwargs), self.value)
         if call.kind == "fill":
             result: Any = args[1] or 0
-        elif call.kind in ("write", "store"):
-            out, add = call.args[0], function == np.add.at
-            result = args[1] if function is np.copyto else self.replaced(*args, add=add)
+        elif function is np.copyto:
+            out, result = call.args[0], args[1]
+        elif call.kind == "write":
+            out, result = call.args[0], self.replaced(*args, add=function == np.add.at)
         elif call.kind == "opaque":
             result = self.opaque(call, args, kwargs)
         elif call.path == "[]":
@@ -129,7 +130,7 @@ class Replay:
             if isinstance(function, np.ufunc):
                 args = [*map(self.cast, args, loop_dtypes(function, args))]
             elif isinstance(getattr(function, "__self__", None), np.ufunc):
-                args = [self.fitted(args[0], np.empty(args[0].shape, out.dtype))]
+                args = [self.cast(args[0], out.dtype)]
             result = self.function(call.path, args, kwargs, out)
         self.set(arrays_in([out]), result if isinstance(out, list) else [result])
 
@@ -163,16 +164,15 @@ class Replay:
         saved, slices = row
         if loop.backward:
             self.restored(loop.saved, saved)
-        begins = [c[1] for c in loop.carried]
-        carried, totals = state[: len(begins)], state[len(begins) :]
-        self.set(begins, carried)
+        count = len(loop.carried)
+        self.set([c[1] for c in loop.carried], state[:count])
         self.set([part for _, part in loop.slices], slices)
         self.items(loop.body)
-        state = [self.like(after, begin) for _, begin, after, _ in loop.carried]
-        for total, (value, _, like) in zip(totals, loop.totals, strict=True):
-            state.append(self.function("np.add", [total, self.like(value, like)], {}, like))
+        after = [self.like(after, begin) for _, begin, after, _ in loop.carried]
+        for total, (value, _, like) in zip(state[count:], loop.totals, strict=True):
+            after.append(self.function("np.add", [total, self.like(value, like)], {}, like))
         kept = {} if loop.backward else self.frame(loop.saved)
-        return state, ([self.value(v) for v, _ in loop.stacked], kept)
+        return after, ([self.value(v) for v, _ in loop.stacked], kept)
 
     def finish(self, loop: Loop, state) -> None:
         """What a loop leaves."""
@@ -212,6 +212,11 @@ def loop_dtypes(ufunc: np.ufunc, args) -> Any:
     return ufunc.resolve_dtypes((*types, None))
 
 
+def numbered(shape) -> Any:
+    """The numbers from 0 on, in this shape."""
+    return np.arange(math.prod(shape)).reshape(shape)
+
+
 def index_arrays(at, index, kinds) -> tuple[Any, Listed]:
     """Where an index looks things up in ``at``, if arrays of these kinds in it are known only later.
 
@@ -228,7 +233,7 @@ def index_arrays(at, index, kinds) -> tuple[Any, Listed]:
             axis = at.ndim - sum(takes[k:]) if late else sum(takes[:k])
             sizes, own = [*at.shape], [*zeros]
             sizes[axis] = zeros[k].size
-            own[k] = np.arange(zeros[k].size).reshape(zeros[k].shape)
+            own[k] = numbered(zeros[k].shape)
             arrays.append((part, axis, np.indices(sizes)[axis][tuple(own)]))
     return at[tuple(zeros)], arrays
 

@@ -50,10 +50,11 @@ def literal(value, dtype: np.dtype[Any]) -> str:
         text = str(dtype.type(value)).replace("inf", "INFINITY").replace("nan", "NAN")
         text += "f" * (dtype.itemsize == 4 and text[-1].isdigit())
     else:
-        text = str(int(value))
-        if int(value) == -(2**63):
+        number = int(value)
+        text = str(number)
+        if number == -(2**63):
             return "INT64_MIN"
-        if abs(int(value)) >= 2**31:
+        if abs(number) >= 2**31:
             text = f"{'U' * (dtype.kind == 'u')}INT64_C({text})"
     return f"({text})" if text.startswith("-") else text
 

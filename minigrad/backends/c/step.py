@@ -72,11 +72,13 @@ class BuiltC:
         names |= {"function": self.function, "f": self.addresses}
         names["p"] = ctypes.c_void_p(self.state.ctypes.data)
         names["s"] = ctypes.c_void_p(self.memory.ctypes.data)
-        names |= {f"result{k}": self.array(place) for k, place in enumerate(self.writer.fetched)}
-        results = ", ".join(f"{n}.copy()" for n in names if n.startswith("result"))
-        feeds, tests, lines = [], ["True"], []
+        results, feeds, tests, lines = [], [], ["True"], []
+        for k, place in enumerate(self.writer.fetched):
+            names[f"result{k}"] = self.array(place)
+            results.append(f"result{k}.copy()")
         for k, fed in enumerate(self.fed):
-            feeds.append(n := f"feed{k}")
+            n = f"feed{k}"
+            feeds.append(n)
             names |= {f"{n}_here": fed, f"{n}_dtype": fed.dtype}
             tests.append(
                 f"type({n}) is array and {n}.shape == {fed.shape} and {n}.dtype is {n}_dtype"
@@ -89,7 +91,7 @@ class BuiltC:
             *lines,
             "    if failed := function(p, s, f):",
             "        fail(failed)",
-            f"    return [{results}]",
+            f"    return [{', '.join(results)}]",
             f"def fits({said}):",
             f"    return {' and '.join(tests)}",
         ]

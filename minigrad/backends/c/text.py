@@ -29,6 +29,7 @@ from ...compiler.schedule import Array, Branch, Call, Loop, arrays_in, changed_m
 from ...compiler.syntax import Identifiers, clean
 from ...compiler.tracer import Recorder
 from ...errors import ProgramError, told
+from ...ops.index import along, slices_at
 from ...ops.linalg import explicit
 from ...static.program.program import Program
 from ...static.run.limits import STEP_LIMIT
@@ -91,10 +92,10 @@ class Writer(Identifiers):
     def __init__(
         self, program: Program, fetch: list[str], memory: Memory, exact: bool, max_steps
     ) -> None:
-        lowering = Lowering(program, fetch, recorder=Recorder(math.inf))
-        super().__init__(lowering.schedule, RESERVED.split())
-        drop_unneeded(self.schedule)
-        make_in_place(self.schedule)
+        schedule = Lowering(program, fetch, recorder=Recorder(math.inf)).schedule
+        super().__init__(schedule, RESERVED.split())
+        drop_unneeded(schedule)
+        make_in_place(schedule)
         self.exact, self.max_steps = exact, max_steps
         self.op: Any = None
         self.places: dict[Any, Any] = {}  # where an Array is, or what a loop saved
@@ -109,15 +110,15 @@ class Writer(Identifiers):
             for name in sorted(arrays, key=lambda name: arrays[name].ctypes.data):
                 place = self.member(arrays[name], name, "p")
                 self.kept.add(place.ref)
-                if name in self.schedule.state:
-                    self.places[self.schedule.state[name]] = place
-            for name, array in self.schedule.feeds.items():
+                if name in schedule.state:
+                    self.places[schedule.state[name]] = place
+            for name, array in schedule.feeds.items():
                 self.places[array] = self.member(array.like, name, "f")
             if not exact:
                 self.turn_weights()
             self.lay_out_parts()
-            self.items(self.schedule.items)
-            self.fetched = [self.place(a) for a in self.schedule.fetched]
+            self.items(schedule.items)
+            self.fetched = [self.place(a) for a in schedule.fetched]
         except Unsayable as why:
             what = getattr(self.op, "type", "a parameter or data")
             line = getattr(self.op, "source_line", "")
@@ -136,13 +137,12 @@ class Writer(Identifiers):
     def turn_weights(self) -> None:
         """Copy weights that many products read turned into rows, with which BLAS is faster."""
         makers = makers_of(self.schedule.items)
-        factors = [c.args[1] for c in makers.values() if c.function in PRODUCTS]
-        views = [makers[f] for f in factors if isinstance(f, Array) and f in makers]
-        turned = [view for view in views if _turns(view)]
-        reads = Counter(view.args[0] for view in turned if view.args[0].fixed)
+        factors = arrays_in([c.args[1] for c in makers.values() if c.function in PRODUCTS])
+        turned = [makers[f] for f in factors if f in makers and _turns(makers[f])]
+        reads = Counter(view.args[0] for view in turned)
         for view in turned:
             weight = view.args[0]
-            if reads[weight] >= OFTEN and weight not in self.turned:
+            if weight.fixed and reads[weight] >= OFTEN and weight not in self.turned:
                 self.op, source = view.op, self.place(weight)
                 rows = np.empty_like(view.out.like, order="C")
                 self.turned[weight] = self.member(rows, f"{weight.name}_turned")
@@ -416,16 +416,12 @@ class Writer(Identifiers):
             return
         if not c.view.size:
             return
-        wide = [p.shown(np.broadcast_to(p.view, (*batch, *p.shape[-2:]))) for p in (a, b, c)]
-        firsts = [p[..., 0, 0].element() for p in wide]
-        axes = axes_of(tuple(batch), firsts, None)
-        given = [
-            f"&{shown(first, axes)}, {place.strides[-2]}, {place.strides[-1]}"
-            for first, place in zip(firsts, wide, strict=True)
-        ]
+        elements = [p.element((*batch, *p.shape[-2:])) for p in (a, b, c)]
+        axes = axes_of(tuple(batch), elements, None)
+        given = [f"&{shown(e, axes)}, {e.strides[-2]}, {e.strides[-1]}" for e in elements]
         name, sizes = "product", f"{m}, {n}, {k}"
         large = dtype.kind == "f" and m * n * k > UNCOPIED >= 8 * n * k
-        if large and wide[1].strides[-1] == 1 and not self.exact:
+        if large and elements[1].strides[-1] == 1 and not self.exact:
             name, sizes = "product_by_rows", f"{UNCOPIED // (n * k) // 8 * 8}, {sizes}"
         text = f"{name}_{TYPES[dtype.name]}({sizes}, {', '.join(given)});"
         self.part(looped(axes, [text]), [a, b])
@@ -495,12 +491,9 @@ class Writer(Identifiers):
                 x, axis = x.shown(x.view.reshape(-1)), 0
                 if not np.may_share_memory(x.view, x.base):
                     raise Unsayable("take from what does not lie in one piece")
-            index = (*[slice(None)] * (axis % x.view.ndim), index)
+            index = slices_at(index, axis, x.view.ndim)
         elif call.path == "np.take_along_axis":
-            axis = int(call.args[2])
-            own = [*np.indices(x.shape, sparse=True)]
-            own[axis] = index
-            index = tuple(own)
+            index = along(index, x.shape, int(call.args[2]))
         if any(a.dtype.kind not in "iu" for a in arrays_in(index)):
             raise Unsayable("a mask chooses how many")
         at, arrays = index_arrays(offsets(x), index, Array)
@@ -598,8 +591,7 @@ class Writer(Identifiers):
         """Behind a step: what it saves, adds up, stacks and hands to the next one."""
 
         def stacked(place: Place, name: str) -> Place:
-            rows = np.empty((frames["steps"], *place.shape), place.dtype)
-            whole = self.member(rows, name)
+            whole = self.member(np.empty((frames["steps"], *place.shape), place.dtype), name)
             self.copy(row(whole, t), place)
             return whole
 
@@ -663,17 +655,17 @@ class Writer(Identifiers):
         self.readers = nests.readers(self.parts)
         pieces = [self.written([part]) for part in self.parts]
         longest = LONG // 10 if sum(map(len, pieces)) > LONG else LONG
-        groups: list[list[str]] = [[]]
+        functions: list[str] = []
+        calls: list[str] = []
+        rest: list[str] = []
         for piece in pieces:
-            if len(groups[-1]) > longest:
-                groups.append([])
-            groups[-1] += piece
-        *parts, rest = groups
-        functions, calls = [], ["int failed;"] if parts else []
-        for k, lines in enumerate(parts):
-            name = self.unique(f"part{k}")
-            functions.append("static " + function(name, lines))
-            calls += [f"if ((failed = {name}(p, s, f)) != 0)", "    return failed;"]
+            if len(rest) > longest:
+                name = self.unique(f"part{len(functions)}")
+                functions.append("static " + function(name, rest))
+                calls += [f"if ((failed = {name}(p, s, f)) != 0)", "    return failed;"]
+                rest = []
+            rest += piece
+        calls = ["int failed;", *calls] if calls else []
         body = "\n".join([*functions, function("step", calls + rest)])
         words = self.kept | set(re.findall(r"\b(?:[psf]->)?[A-Za-z]\w*", body))
         tables = [declared(t) for t in self.tables.values() if t.ref in words]
