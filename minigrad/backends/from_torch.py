@@ -358,8 +358,6 @@ def _native_batch_norm_legit(x, weight, bias, *how):
 
 TABLE["_native_batch_norm_legit_functional"] = _native_batch_norm_legit
 
-#: operations that torch takes apart, though not for an export
-_APART = {*_names["apart"]["operations"].split()}
 #: settings of torch that say nothing here
 _SETTINGS = "memory_format", "layout", "device", "pin_memory", "non_blocking"
 _UNKNOWN = object()  # what an operation without a counterpart gives
@@ -387,9 +385,12 @@ def from_torch(function: Any, *examples: Any) -> Program:
             f"from_torch takes a module or a function of PyTorch, not {describe(function)}",
             "static.from_torch(model, x); mg.trace(function, x) takes ours",
         )
-    if bad := [x for x in examples if not isinstance(x, torch.Tensor)]:
-        what = f"the examples of from_torch are Tensors of PyTorch, not {describe(bad[0])}"
-        raise wrong(what, "torch.ones(2, 3), or close over it: lambda x: f(x, 2)")
+    for x in examples:
+        if not isinstance(x, torch.Tensor):
+            raise wrong(
+                f"the examples of from_torch are Tensors of PyTorch, not {describe(x)}",
+                "torch.ones(2, 3), or close over it: lambda x: f(x, 2)",
+            )
     # torch.export takes one that comes twice for one input
     copies = tuple(x.detach().clone().requires_grad_(x.requires_grad) for x in examples)
     return _Translation(torch, _exported(torch, function, copies)).program
@@ -403,9 +404,12 @@ def _exported(torch, function, examples: Args) -> Any:
             with _own_functions(torch) as own:
                 exported = torch.export.export(module, examples, strict=False)
             _detach_unrecorded(torch, exported)
+            # with those that torch takes apart, though not for an export
             parts = dict(torch.export.default_decompositions().items())
-            more = torch._decomp.decomposition_table
-            parts |= {target: how for target, how in more.items() if _name(target) in _APART}
+            apart = _names["apart"]["operations"].split()
+            for target, how in torch._decomp.decomposition_table.items():
+                if _name(target) in apart:
+                    parts[target] = how
             kept = {*TABLE, "multilabel_margin_loss"}  # torch takes the latter apart wrongly
             parts = {target: how for target, how in parts.items() if _name(target) not in kept}
             exported = exported.run_decompositions(parts)
@@ -482,7 +486,7 @@ def _called(torch, function) -> Any:
         forward.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
         used = inspect.getclosurevars(inspect.unwrap(function))
         owner = {"self": getattr(function, "__self__", None)}
-        for name, value in (used.globals | used.nonlocals | owner).items():
+        for name, value in {**used.globals, **used.nonlocals, **owner}.items():
             if isinstance(value, torch.nn.Module):
                 called._modules[name] = value
             elif isinstance(value, torch.nn.Parameter):
@@ -632,12 +636,13 @@ class _Translation:
 
 def _array(tensor) -> np.ndarray[Any, Any]:
     tensor = tensor.detach().cpu()
-    return np.array((tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy())
+    if str(tensor.dtype) == "torch.bfloat16":
+        tensor = tensor.float()
+    return np.array(tensor.numpy())
 
 
 def _dtype(dtype) -> str:
-    name = str(dtype).removeprefix("torch.")
-    return "float32" if name == "bfloat16" else name
+    return str(dtype).removeprefix("torch.").replace("bfloat16", "float32")
 
 
 def _users_line(trace: str) -> str:

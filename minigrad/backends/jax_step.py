@@ -39,7 +39,7 @@ def transposed(function, shape, x) -> Any:
 
 
 def alike(*arrays) -> list[Any]:
-    """In one dtype, that which NumPy brings them to: JAX multiplies no others in a convolution."""
+    """In one dtype, that which NumPy brings them to: JAX convolves and scans no others."""
     dtype = np.result_type(*arrays)
     return [jnp.asarray(a, dtype) for a in arrays]
 
@@ -73,9 +73,9 @@ def recurrence(a, b, *, axis, reverse=False):
         state = row[1] + row[0] * state
         return state, state
 
-    dtype = np.result_type(a, b)
-    rows = [jnp.moveaxis(jnp.asarray(v, dtype), axis, 0) for v in (a, b)]
-    _, out = lax.scan(step, jnp.zeros(rows[1].shape[1:], dtype), rows, reverse=reverse)
+    rows = [jnp.moveaxis(v, axis, 0) for v in alike(a, b)]
+    start = jnp.zeros(rows[1].shape[1:], rows[1].dtype)
+    _, out = lax.scan(step, start, rows, reverse=reverse)
     return jnp.moveaxis(out, 0, axis)
 
 

@@ -27,7 +27,7 @@ from ..compiler.memory import start_values
 from ..compiler.program_passes import climb, limited_depth
 from ..compiler.schedule import Branch, Call, Loop
 from ..errors import read_tables, wrong
-from ..ops.shape import axis_tuple
+from ..ops.shape import Shape, axis_tuple
 from ..ops.windows import pair
 from ..primitives.arguments import Args, Attrs, ByName, Function, Listed
 from ..static.program.operator import names_of
@@ -43,7 +43,7 @@ class Symbol:
     """A value in the graph; without a name, what a value will be like."""
 
     name: str
-    shape: tuple[int, ...]
+    shape: Shape
     dtype: Any
 
     size = property(lambda self: math.prod(self.shape))
@@ -451,13 +451,14 @@ class Graph(Replay):
 
     def look(self, call: Call, x: Symbol) -> Symbol:
         """A view as a value."""
-        if call.path == "[]":
-            x = self.sliced(x, call.args[1])
-        if call.path == "[]" or call.function in SHAPES:
+        function = call.function
+        if function is operator.getitem:
+            return self.reshape(self.sliced(x, call.args[1]), call.out.shape)
+        if function in SHAPES:
             return self.reshape(x, call.out.shape)
-        if call.function in ORDERS:
+        if function in ORDERS:
             return self.transpose(x, axes_of(call, x.ndim))
-        if call.function is np.broadcast_to:
+        if function is np.broadcast_to:
             return self.fitted(x, call.out)
         return self.picked(x, self.places(call))
 
@@ -605,8 +606,10 @@ def onnx_model(program: Program, path, feed, fetch, executor) -> Any:
     shapes = fed_shapes(program, feed)
     for name, shape in shapes.items():
         if -1 in shape:
-            what = f"the sizes of {name!r} {list(shape)} must be known to write a graph"
-            raise wrong(what, f"feed={{{name!r}: (…)}}, an array or a shape")
+            raise wrong(
+                f"the sizes of {name!r} {list(shape)} must be known to write a graph",
+                f"feed={{{name!r}: (…)}}, an array or a shape",
+            )
     with limited_depth():
         *_, primitives = climb(program, shapes, names)
         graph = Graph(primitives, names)

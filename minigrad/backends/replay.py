@@ -19,7 +19,19 @@ from ..primitives.arguments import ByName, Listed
 from ..static.program.program import Program
 
 
-class Replay:
+class Walk:
+    """One way through a schedule; those who inherit know what a ``call``, ``loop`` and ``branch`` comes to."""
+
+    op: Any = None  #: what runs, for errors
+
+    def items(self, items: Listed) -> None:
+        """Carry out calls, loops and branches."""
+        for item in items:
+            self.op = item.op or self.op
+            getattr(self, type(item).__name__.lower())(item)
+
+
+class Replay(Walk):
     """The schedule of a program, on values that never change; what they are is said by those who inherit.
 
     ``whole(primitive, args)`` tells which kernels stay one call: those that the backend knows by themselves.
@@ -44,7 +56,6 @@ class Replay:
             )
         self.recorder = Recorder(math.inf, whole)
         self.schedule = Lowering(program, fetch, recorder=self.recorder).schedule
-        self.op: Any = None  # what runs, for errors
         self.values: dict[Any, Any] = {}  # an Array → what it is now
         self.views: dict[Array, Call] = {}  # an Array → how it looks at another one
         self.seen: dict[Array, Any] = {}  # such an Array → what it looked at, and saw
@@ -57,12 +68,6 @@ class Replay:
         self.items(schedule.items)
         ends = {name: self.value(array) for name, array in schedule.state.items()}
         return {**parameters, **ends}, [*map(self.value, schedule.fetched)]
-
-    def items(self, items: Listed) -> None:
-        """Carry out calls, loops and branches."""
-        for item in items:
-            self.op = item.op or self.op
-            getattr(self, type(item).__name__.lower())(item)
 
     # -- memory ----------------------------------------------------------------------------
 
@@ -132,7 +137,7 @@ class Replay:
             elif isinstance(getattr(function, "__self__", None), np.ufunc):
                 args = [self.cast(args[0], out.dtype)]
             result = self.function(call.path, args, kwargs, out)
-        self.set(arrays_in([out]), result if isinstance(out, list) else [result])
+        self.set(arrays_in(out), result if isinstance(out, list) else [result])
 
     # -- control flow ----------------------------------------------------------------------
 
@@ -208,7 +213,7 @@ def entering(table: ByName) -> Callable[[Any], Any]:
 
 def loop_dtypes(ufunc: np.ufunc, args) -> Any:
     """What NumPy brings the operands of a ufunc to, and of what its result is."""
-    types = [a.dtype if hasattr(a, "dtype") else type(a) for a in args]
+    types = [getattr(a, "dtype", type(a)) for a in args]
     return ufunc.resolve_dtypes((*types, None))
 
 
@@ -239,7 +244,7 @@ def index_arrays(at, index, kinds) -> tuple[Any, Listed]:
 
 
 def mapped(saved, change: Callable[[Any], Any]) -> Any:
-    """What a loop or a branch saves, and a loop in it, with every value changed; a number of steps stays."""
+    """What a loop or a branch saves, and a loop in it, with every value changed."""
     if isinstance(saved, dict):
         return {k: mapped(v, change) for k, v in saved.items()}
-    return change(saved) if hasattr(saved, "shape") else saved
+    return change(saved)

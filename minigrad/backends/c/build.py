@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...errors import MinigradError, wrong
+from .expressions import DTYPES
 
 FLAGS = [
     "-std=c99", "-O3", "-march=native", "-shared", "-fPIC", "-fwrapv", "-fno-math-errno", "-fno-trapping-math",
@@ -34,7 +35,7 @@ EXACT = {
     False: ["-ffp-contract=fast", "-fassociative-math", "-fno-signed-zeros"],
 }
 #: how a text declares a loop of NumPy's: its name, the function, the type
-LOOP = re.compile(r"^loop (numpy_(\w+?)_(double|float|u?int\d+)(?:_t)?) =", re.M)
+LOOP = re.compile(r"^loop (numpy_(\w+?)_(double|float|u?int\d+_t)) =", re.M)
 PATIENCE = 300.0  #: seconds for one text
 
 
@@ -51,9 +52,10 @@ def load(text: str, exact: bool) -> Any:
                 return connected(path, text)
         with contextlib.suppress(OSError):
             return connected(_compiled(command, text, folder, name), text)
-    what = "there is no folder in which compiled C could be kept"
-    repair = "set XDG_CACHE_HOME or TMPDIR to a folder with room that may be written to"
-    raise wrong(what, repair)
+    raise wrong(
+        "there is no folder in which compiled C could be kept",
+        "set XDG_CACHE_HOME or TMPDIR to a folder with room that may be written to",
+    )
 
 
 def compiler() -> list[str]:
@@ -113,9 +115,15 @@ def _compiled(command: list[str], text: str, folder: Path, name: str) -> Path:
 
 def run(command: list[str]) -> None:
     """Run the compiler.  Errors: `ProgramError` if it fails or hangs, OSError if the folder is full."""
-    how: Any = {"capture_output": True, "text": True, "errors": "replace", "timeout": PATIENCE}
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, **how)
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE,
+        )
     except subprocess.TimeoutExpired:
         raise _failed(command, f"it was not done after {PATIENCE:.0f} seconds") from None
     except OSError as error:
@@ -128,9 +136,10 @@ def run(command: list[str]) -> None:
 
 
 def _failed(command: list[str], why: str) -> MinigradError:
-    what = f"the C compiler {command[0]} failed: {why}"
-    repair = "set CC to a compiler of C99 (gcc, clang), or compile without backend"
-    return wrong(what, repair)
+    return wrong(
+        f"the C compiler {command[0]} failed: {why}",
+        "set CC to a compiler of C99 (gcc, clang), or compile without backend",
+    )
 
 
 def _digest(path: Path) -> str:
@@ -162,7 +171,7 @@ def numpy_loop(name: str, ctype: str) -> list[Any]:
     A ufunc has a table of them, one for each row of its ``types``, at a place that NumPy's headers
     promise; where something else is there, there is none.
     """
-    ufunc, code = getattr(np, name), np.dtype("single" if ctype == "float" else ctype).char
+    ufunc, code = getattr(np, name), DTYPES[ctype].char
     types, wanted = ufunc.types, f"{code * ufunc.nin}->{code}"
     if sys.implementation.name == "cpython" and wanted in types:
         header = _Ufunc.from_address(id(ufunc) + object.__basicsize__)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...errors import read_tables
 
+DType = np.dtype[Any]
 TYPES = {"bool": "uint8_t", "float64": "double", "float32": "float"}
 TYPES |= {f"{sign}int{n}": f"{sign}int{n}_t" for sign in ("", "u") for n in (8, 16, 32, 64)}
 DTYPES = {ctype: np.dtype(name) for name, ctype in TYPES.items()}
@@ -17,7 +18,7 @@ LETTERS = [*"ijklmnqruvw", *(f"i{k}" for k in range(32))]
 EXPRESSIONS = read_tables(Path(__file__).with_name("ufuncs.ini"))
 _written = Path(__file__).with_name("helpers.c").read_text(encoding="utf-8")
 #: functions: name, for which kinds of numbers, what it does, the text
-HELPERS = re.findall(r"^//// (\w+) ([fi]+)  (.*)\n((?:(?!////).*\n)+)", _written, re.M)
+HELPERS = re.findall(r"^//// (\w+) ([fiu]+)  (.*)\n((?:(?!////).*\n)+)", _written, re.M)
 _texts = [text for table in EXPRESSIONS.values() for text in table.values()]
 _words = {word for text in _texts for word in re.findall(r"[a-z]\w+", text)}
 #: what no variable may be called: functions, and variables of loops
@@ -25,7 +26,7 @@ TAKEN = _words | {f"{w}f" for w in _words} | {f"{h}_{t}" for h, *_ in HELPERS fo
 TAKEN |= {"p", "s", "f", "row", "sum", *LETTERS}
 
 
-def cast(text: str, given: np.dtype[Any], wanted: np.dtype[Any]) -> str:
+def cast(text: str, given: DType, wanted: DType) -> str:
     """An expression in another type.
 
     >>> cast("x", np.dtype(float), np.dtype(bool)), cast("x", np.dtype(bool), np.dtype(float))
@@ -40,7 +41,7 @@ def cast(text: str, given: np.dtype[Any], wanted: np.dtype[Any]) -> str:
     return f"({TYPES[wanted.name]}){text}"
 
 
-def literal(value, dtype: np.dtype[Any]) -> str:
+def literal(value, dtype: DType) -> str:
     """A number in C.
 
     >>> literal(0.1, np.dtype("float32")), literal(-2, np.dtype("int64")), literal(float("inf"), np.dtype(float))
@@ -59,7 +60,7 @@ def literal(value, dtype: np.dtype[Any]) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
-def neutral(ufunc, dtype: np.dtype[Any]) -> Any:
+def neutral(ufunc, dtype: DType) -> Any:
     """What a reduction of nothing comes to."""
     if ufunc.identity is not None:
         return ufunc.identity
@@ -69,7 +70,7 @@ def neutral(ufunc, dtype: np.dtype[Any]) -> Any:
     return limits[ufunc is np.minimum]
 
 
-def expression(name: str, dtype: np.dtype[Any]) -> str | None:
+def expression(name: str, dtype: DType) -> str | None:
     """The C of a function of numbers of a dtype.
 
     >>> expression("tanh", np.dtype("float32")), expression("tanh", np.dtype(int))
@@ -88,7 +89,7 @@ def helpers_in(text: str) -> str:
     out = ""
     for helper, kinds, about, code in reversed(HELPERS):
         for ctype, dtype in DTYPES.items():
-            if ("f" if dtype.kind == "f" else "i") not in kinds:
+            if dtype.kind not in kinds:
                 continue
             call = rf"\b{helper}_{ctype}\(".replace("NAME", r"(\w+)")
             for name in sorted({*re.findall(call, text + out)}):

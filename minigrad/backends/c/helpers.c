@@ -17,7 +17,7 @@ static T floor_divide_T(T a, T b) {
     return ratio - down > (T)0.5 ? down + 1 : down;
 }
 
-//// floor_divide i  the quotient, rounded down
+//// floor_divide iu  the quotient, rounded down
 static T floor_divide_T(T a, T b) {
     if (b == 0)
         return 0;
@@ -36,7 +36,7 @@ static T remainder_T(T a, T b) {
     return (b < 0) != (rest < 0) ? rest + b : rest;
 }
 
-//// remainder i  what floor_divide leaves; its sign is that of the divisor
+//// remainder iu  what floor_divide leaves; its sign is that of the divisor
 static T remainder_T(T a, T b) {
     if (b == 0 || b + 1 == 0)
         return 0;
@@ -44,7 +44,7 @@ static T remainder_T(T a, T b) {
     return (T)(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
 }
 
-//// power i  a whole number to a whole power
+//// power iu  a whole number to a whole power
 static T power_T(T a, T b) {
     T out = 1;
     for (; b > 0; b = (T)(b / 2), a = (T)(a * a))
@@ -79,7 +79,7 @@ static void each_NAME_T(long n, const T *x, long xs, T *out, long outs) {
         out[i * outs] = EXPRESSION;
 }
 
-//// pairs_NAME fi  a function of n pairs of numbers that lie xs and ys apart; with outs = 0 a reduction
+//// pairs_NAME fiu  a function of n pairs of numbers that lie xs and ys apart; with outs = 0 a reduction
 loop numpy_NAME_T = {0, 0};
 
 static void pairs_NAME_T(long n, const T *x, long xs, const T *y, long ys, T *out, long outs) {
@@ -93,7 +93,7 @@ static void pairs_NAME_T(long n, const T *x, long xs, const T *y, long ys, T *ou
         out[i * outs] = EXPRESSION;
 }
 
-//// product fi  c = a b, of m x k and k x n numbers; rows of a lie ai apart, its columns ak
+//// product fiu  c = a b, of m x k and k x n numbers; rows of a lie ai apart, its columns ak
 loop numpy_matmul_T = {0, 0};
 
 static void product_T(long m, long n, long k, const T *a, long ai, long ak, const T *b, long bk, long bj, T *c, long ci, long cj) {

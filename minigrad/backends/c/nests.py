@@ -15,12 +15,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from itertools import chain, takewhile
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...compiler.source import comment_of
+from ...ops.shape import Shape
 from ...static.program.operator import Operator
 from .expressions import LETTERS, TAKEN, TYPES
 
@@ -55,10 +56,11 @@ class Place:
     first = property(lambda self: shown(self.element(), []))
 
     @property
-    def offset(self) -> int:
+    def offset(self) -> Any:
         """In elements, from the beginning of the member."""
-        begins = [a.__array_interface__["data"][0] for a in (self.view, self.base)]
-        return (begins[0] - begins[1]) // self.view.itemsize if self.view.size else 0
+        if not self.view.size:
+            return 0
+        return (self.view.ctypes.data - self.base.ctypes.data) // self.view.itemsize
 
     def shown(self, view) -> Place:
         """The same memory, seen as another view."""
@@ -67,7 +69,7 @@ class Place:
     def __getitem__(self, index) -> Place:
         return self.shown(self.view[index])
 
-    def element(self, shape: tuple[int, ...] | None = None) -> Element:
+    def element(self, shape: Shape | None = None) -> Element:
         """One element for each index of a shape it is stretched to."""
         wide = self if shape is None else self.shown(np.broadcast_to(self.view, shape))
         return Element(self.ref, self.dtype, wide.strides, self.offset, self.at)
@@ -96,7 +98,7 @@ class Element(NamedTuple):
         return self._replace(strides=tuple(self.strides[k] for k in axes), looked_up=ups)
 
 
-def long_axes(shape: tuple[int, ...]) -> list[int]:
+def long_axes(shape: Shape) -> list[int]:
     """The axes of more than one element, or of none."""
     return [k for k, n in enumerate(shape) if n != 1]
 
@@ -164,7 +166,7 @@ class Part:
 class Nest(Part):
     """Loops over a shape."""
 
-    def __init__(self, shape: tuple[int, ...]) -> None:
+    def __init__(self, shape: Shape) -> None:
         super().__init__(list, set())
         self.shape = shape
         self.lines: list[Line] = []
@@ -177,7 +179,7 @@ class Nest(Part):
         return not any(old.moves(touched) or line.moves(old.reads()) for old in self.lines)
 
 
-def add_line(parts: list[Part], shape: tuple[int, ...], line: Line) -> None:
+def add_line(parts: list[Part], shape: Shape, line: Line) -> None:
     """A line more, in the last nest if it may be; none where a value would be copied to where it is."""
     axes = long_axes(shape)
     shape = tuple(shape[k] for k in axes)
@@ -192,12 +194,13 @@ def add_line(parts: list[Part], shape: tuple[int, ...], line: Line) -> None:
     nest.reads |= {e.ref for e in line.reads()}
 
 
-def readers(parts: Iterable[Part]) -> Counter[str]:
+def readers(parts: list[Part]) -> Counter[str]:
     """Member → how many parts read it, those of inner blocks, too."""
     count = Counter[str]()
     for part in parts:
         count.update(part.reads)
-        count.update(readers(chain.from_iterable(part.inner)))
+        for block in part.inner:
+            count.update(readers(block))
     return count
 
 
@@ -233,7 +236,7 @@ def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:
     return text + looped(axes, body)
 
 
-def sum_text(line: Line, shape: tuple[int, ...], start: str) -> list[str]:
+def sum_text(line: Line, shape: Shape, start: str) -> list[str]:
     """The text of a sum over axes, which stays in registers: one number, or a row of them.
 
     Without a ``start`` it goes on from what is in memory.
@@ -277,12 +280,13 @@ def _alive(lines: list[Line], needed: Callable[[str], bool]) -> tuple[list[Line]
             kept.append(line)
         if stays or ref in read:
             alive.append(line)
-            read = (read - {ref}).union(e.ref for e in line.reads())
+            read.discard(ref)
+            read.update(e.ref for e in line.reads())
             written.add(ref)
     return alive[::-1], kept[::-1]
 
 
-def axes_of(shape: tuple[int, ...], elements: list[Element], by: Element | None) -> list[Any]:
+def axes_of(shape: Shape, elements: list[Element], by: Element | None) -> list[Any]:
     """The loops, the outermost first: (variable, length, axis); axes that lie one behind the other are one.
 
     ``by`` says in which order, unless it has several elements for one index.
@@ -307,7 +311,8 @@ def looped(axes: list[Any], body: list[str], inner: str = "") -> list[str]:
         single = len(body) == 1 or (body[0][:4] == "for " and all(b[0] in " }" for b in body[1:]))
         head = f"for ({count} {name} = 0; {name} < {length}; {name}++)"
         body = [head, *indented(body)] if single else [head + " {", *indented(body), "}"]
-        body = [inner, *body] if inner and k else body
+        if inner and k:
+            body = [inner, *body]
     return body
 
 

@@ -28,7 +28,7 @@ class CStep(Step):
         try:
             return BuiltC(program, self)
         except Slower as why:
-            self.history.append(f"in NumPy, which is faster: {str(why).partition(chr(10))[0]}")
+            self.history.append(f"in NumPy, which is faster: {str(why).splitlines()[0]}")
             return super().built(program)
 
 

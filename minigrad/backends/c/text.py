@@ -33,9 +33,9 @@ from ...ops.index import along, slices_at
 from ...ops.linalg import explicit
 from ...static.program.program import Program
 from ...static.run.limits import STEP_LIMIT
-from ..replay import index_arrays, loop_dtypes, mapped
+from ..replay import Walk, index_arrays, loop_dtypes, mapped
 from . import nests
-from .expressions import EXPRESSIONS, TYPES, cast, expression, helpers_in, literal, neutral
+from .expressions import EXPRESSIONS, TYPES, DType, cast, expression, helpers_in, literal, neutral
 from .nests import Element, Line, Nest, Part, Place, axes_of, indented, looped, shown
 
 #: words that no member may have
@@ -86,7 +86,7 @@ class Slow(Unsayable):
     kind = Slower
 
 
-class Writer(Identifiers):
+class Writer(Identifiers, Walk):
     """Turns the schedule of a program into C: members of the structs, tables, and parts in their order."""
 
     def __init__(
@@ -97,7 +97,6 @@ class Writer(Identifiers):
         drop_unneeded(schedule)
         make_in_place(schedule)
         self.exact, self.max_steps = exact, max_steps
-        self.op: Any = None
         self.places: dict[Any, Any] = {}  # where an Array is, or what a loop saved
         self.members: dict[str, list[Place]] = {"p": [], "s": [], "f": []}
         self.tables: dict[Any, Place] = {}  # known numbers
@@ -126,8 +125,7 @@ class Writer(Identifiers):
             raise why.kind(told(f"{what} cannot be said in C: {why}", advice, line)) from None
         for k, place in enumerate(self.fetched):
             if place.ref.startswith("f->"):  # what is fed may be fetched, too
-                self.fetched[k] = self.member(place.view, place.name)
-                self.copy(self.fetched[k], place)
+                self.fetched[k] = self.copied(place, place.view, place.name)
         self.kept |= {place.ref for place in self.fetched}
 
     def unique(self, wanted: str) -> str:
@@ -145,8 +143,8 @@ class Writer(Identifiers):
             if weight.fixed and reads[weight] >= OFTEN and weight not in self.turned:
                 self.op, source = view.op, self.place(weight)
                 rows = np.empty_like(view.out.like, order="C")
-                self.turned[weight] = self.member(rows, f"{weight.name}_turned")
-                self.copy(self.turned[weight], source.shown(source.view.T))
+                source_turned = source.shown(source.view.T)
+                self.turned[weight] = self.copied(source_turned, rows, f"{weight.name}_turned")
 
     def lay_out_parts(self) -> None:
         """Let what is concatenated be made in its place in the whole, where neither changes later."""
@@ -236,7 +234,7 @@ class Writer(Identifiers):
         else:
             self.part(nests.sum_text(line, shape, start), line.reads())
 
-    def operand(self, value, dtype: np.dtype[Any], shape) -> Any:
+    def operand(self, value, dtype: DType, shape) -> Any:
         """An element for each index of a shape; a number in this dtype."""
         if isinstance(value, Element):
             return value
@@ -247,6 +245,12 @@ class Writer(Identifiers):
     def copy(self, out: Place, source) -> None:
         """``out[...] = source``, in the dtype of ``out``."""
         self.line(out, "{0}", [source])
+
+    def copied(self, place: Place, like, wanted: str) -> Place:
+        """A copy in a member of its own, which lies in memory as ``like`` does."""
+        out = self.member(like, wanted)
+        self.copy(out, place)
+        return out
 
     def part(self, write, reads, inner=()) -> None:
         """A piece: its lines, or a function that writes them."""
@@ -270,12 +274,6 @@ class Writer(Identifiers):
         return f"    return {len(self.failures)};"
 
     # -- calls, loops and branches ----------------------------------------------------------------
-
-    def items(self, items: list[Any]) -> None:
-        """The parts of calls, loops and branches."""
-        for item in items:
-            self.op = item.op or self.op
-            getattr(self, type(item).__name__.lower())(item)
 
     def call(self, call: Call) -> None:
         """By the kind of a call, or by what its function is."""
@@ -328,21 +326,20 @@ class Writer(Identifiers):
         else:
             self.line(out, text, call.args, loop)
 
-    def converted(self, value, dtype: np.dtype[Any]) -> Place:
+    def converted(self, value, dtype: DType) -> Place:
         """A value in memory, in a dtype."""
         place = self.place(value if isinstance(value, Array) else np.asarray(value, dtype))
         if place.dtype == dtype:
             return place
-        out = self.member(np.empty(place.shape, dtype), place.name)
-        self.copy(out, place)
-        return out
+        return self.copied(place, np.empty(place.shape, dtype), place.name)
 
     def view(self, call: Call) -> None:
         """Other elements of the same memory; a copy where there is no such view."""
-        source = self.place(call.args[0])
-        view = call.function(source.view, *call.args[1:], **call.kwargs)
-        if _turns(call) and call.args[0] in self.turned:
-            self.places[call.out] = self.turned[call.args[0]]
+        array, *how = call.args
+        source = self.place(array)
+        view = call.function(source.view, *how, **call.kwargs)
+        if _turns(call) and array in self.turned:
+            self.places[call.out] = self.turned[array]
         elif np.may_share_memory(view, source.view) or not view.size:
             self.places[call.out] = source.shown(view)
         else:
@@ -471,12 +468,12 @@ class Writer(Identifiers):
 
     def chosen(self, x: Place, at) -> Element:
         """Elements in places that are known: a view where they lie regularly, a table else."""
-        first = int(at.flat[0]) if at.size else 0
-        strides = tuple(
-            int(np.diff(at, axis=k).flat[0]) if at.size and n > 1 else 0
-            for k, n in enumerate(at.shape)
-        )
-        element = Element(x.ref, x.dtype, strides, first, x.at)
+        first, strides = 0, [0] * at.ndim
+        if at.size:
+            first = int(at.flat[0])
+            for k in nests.long_axes(at.shape):
+                strides[k] = int(np.diff(at, axis=k).flat[0])
+        element = Element(x.ref, x.dtype, tuple(strides), first, x.at)
         if np.array_equal(grid(at.shape, strides, first), at):
             return element
         table = self.place(at.astype(np.int32)).element()
@@ -543,8 +540,12 @@ class Writer(Identifiers):
             place = self.places[final] = self.new(begin, self.place(start).view)
             self.copy(place, start)
             begins.append(place)
-        frames = self.places[loop.frames] if back else self.frames(loop)
-        steps, count = frames["steps"], frames["count"]
+        forward: Any = loop.frames.item if back else loop  # type: ignore[union-attr]
+        steps, frames = self.most_steps(forward), self.places[loop.frames] if back else {}
+        if loop.go_on is not None:
+            frames["count"] = self.member(np.empty(1, np.int64), "steps")
+        count: Any = frames.get("count")
+        self.places[loop.frames] = frames
         for seq, part in loop.slices:
             self.places[part] = row(self.place(seq), t)
         for value, here in loop.saved if back else ():
@@ -553,7 +554,7 @@ class Writer(Identifiers):
             place = self.new(total, self.place(like).view)
             self.copy(place, 0.0 if count else -0.0)
         with self.block(loop.test) as test, self.block(loop.body) as body:
-            self.hand_on(loop, frames, begins, t)
+            self.hand_on(loop, steps, frames, begins, t)
         head = f"for (int {t} = 0; {t} < {steps}; {t}++) {{"
         if back:
             last = f"(int){count.first}" if count else steps
@@ -575,23 +576,19 @@ class Writer(Identifiers):
 
         self.part(write, reads, (test, body))
 
-    def frames(self, loop: Loop) -> dict[Any, Any]:
-        """What a loop keeps for its grad op: the most steps it makes, the place of their number, values of each."""
-        count = None
+    def most_steps(self, loop: Loop) -> int:
+        """How many steps a loop makes at most, if its grad op needs what they save."""
         if loop.go_on is None:
-            steps = len(self.place(loop.slices[0][0]).view)
-        elif loop.saved and self.max_steps is None:
+            return len(self.place(loop.slices[0][0]).view)
+        if loop.saved and self.max_steps is None:
             raise Unsayable("its gradient needs the values of every step: give max_steps=…")
-        else:
-            steps, count = self.max_steps or 0, self.member(np.empty(1, np.int64), "steps")
-        frames = self.places[loop.frames] = {"steps": steps, "count": count}
-        return frames
+        return self.max_steps or 0
 
-    def hand_on(self, loop: Loop, frames, begins: list[Place], t: str) -> None:
+    def hand_on(self, loop: Loop, steps: int, frames, begins: list[Place], t: str) -> None:
         """Behind a step: what it saves, adds up, stacks and hands to the next one."""
 
         def stacked(place: Place, name: str) -> Place:
-            whole = self.member(np.empty((frames["steps"], *place.shape), place.dtype), name)
+            whole = self.member(np.empty((steps, *place.shape), place.dtype), name)
             self.copy(row(whole, t), place)
             return whole
 
@@ -605,8 +602,7 @@ class Writer(Identifiers):
         changed = {begin.ref for begin in begins}
         for k, value in enumerate(nexts):
             if value.ref in changed and value.element() != begins[k].element():
-                nexts[k] = self.member(value.view, "held")
-                self.copy(nexts[k], value)
+                nexts[k] = self.copied(value, value.view, "held")
         for begin, value in zip(begins, nexts, strict=True):
             self.copy(begin, value)
 
@@ -668,14 +664,14 @@ class Writer(Identifiers):
         calls = ["int failed;", *calls] if calls else []
         body = "\n".join([*functions, function("step", calls + rest)])
         words = self.kept | set(re.findall(r"\b(?:[psf]->)?[A-Za-z]\w*", body))
-        tables = [declared(t) for t in self.tables.values() if t.ref in words]
+        tables = "".join(declared(t) + "\n" for t in self.tables.values() if t.ref in words)
         self.members["s"] = [m for m in self.members["s"] if m.ref in words]
         structs, names = "", ("parameters", "memory", "feeds")
         for name, members in zip(names, self.members.values(), strict=True):
             lines = indented([declared(m) for m in members] or ["char nothing;"])
             structs += "\n".join([f"struct {name} {{", *lines, "};", "", ""])
         head = "#include <math.h>\n#include <stdint.h>\n\n" + helpers_in(body)
-        return head + "\n".join([*tables, "", ""] if tables else []) + structs + body
+        return head + (tables and tables + "\n") + structs + body
 
 
 def _turns(call: Call) -> bool:
@@ -706,10 +702,13 @@ def declared(member: Place) -> str:
 
 
 def row(place: Place, t: str) -> Place:
-    """The part of a place that belongs to a step of a loop."""
-    rows, step = place.view, f"{t} * {place.strides[0]}"
-    view = rows[0, ...] if len(rows) else np.empty(rows.shape[1:], rows.dtype)
-    return replace(place, view=view, at=f"{place.at} + {step}" if place.at else step)
+    """The part of a place that belongs to a step of a loop; of no steps, one that nobody reads."""
+    step = f"{t} * {place.strides[0]}"
+    at = f"{place.at} + {step}" if place.at else step
+    if not place.shape[0]:
+        none = np.empty(place.shape[1:], place.dtype)
+        return replace(place, base=none, view=none, at=at)
+    return replace(place[0, ...], at=at)
 
 
 def parts_of(call: Call, whole) -> list[Any]:
