@@ -280,8 +280,10 @@ def constant_pad_nd(x, pad, value=0.0):
     given = [*zip(pad[::2], pad[1::2], strict=True)]  # the last axis first
     pairs = [(0, 0)] * (x.ndim - len(given)) + given[::-1]
     if min(pad, default=0) < 0:  # that cuts off
-        sides = zip(x.shape, pairs, strict=True)
-        x = x[tuple(slice(max(-a, 0), n + min(b, 0)) for n, (a, b) in sides)]
+        left = []
+        for size, (before, after) in zip(x.shape, pairs, strict=True):
+            left.append(slice(max(-before, 0), size + min(after, 0)))
+        x = x[tuple(left)]
     return mg.pad(x, [(max(a, 0), max(b, 0)) for a, b in pairs], value)
 
 

@@ -295,7 +295,11 @@ class JaxReplay(Replay):
             results = [self.like(r[k], r[2]) for r in branch.results]
             return results, others | self.frame(saved[k])
 
-        none = [_zeros(jax.eval_shape(partial(side, k, {}))[1]) if saved[k] else {} for k in (0, 1)]
+        none: list[Any] = [{}, {}]
+        for k in (0, 1):
+            if saved[k]:
+                _, frame = jax.eval_shape(partial(side, k, {}))
+                none[k] = _zeros(frame)
         results, frames = lax.cond(
             self.flag(branch.pred), partial(side, 0, none[1]), partial(side, 1, none[0])
         )

@@ -389,9 +389,12 @@ class Graph(Replay):
         self.items(calls)
         self.set([call.out], [self.value(result)])
 
-    def lacks(self, why: str, repair: str = "") -> Exception:
+    def lacks(
+        self,
+        why: str,
+        repair: str = "other ops; or static.compile(program), which takes every op",
+    ) -> Exception:
         """ONNX has nothing for what the operator does: why, and what to do instead."""
-        repair = repair or "other ops; or static.compile(program), which takes every op"
         return wrong(f"{self.op.type} has no counterpart in ONNX: {why}", repair)
 
     def refuse_masks(self, values: Iterable[Any]) -> None:
@@ -543,9 +546,8 @@ class Graph(Replay):
             frames |= frame
             sides.append((nodes, results, frame))
         graphs = {}
-        for name, (nodes, results, frame) in zip(
-            ("then_branch", "else_branch"), sides, strict=True
-        ):
+        names = "then_branch", "else_branch"
+        for name, (nodes, results, frame) in zip(names, sides, strict=True):
             with self.into(nodes):
                 zeros = {k: v for k, v in frames.items() if k not in frame}
                 own = frames | mapped(zeros, lambda v: self.fitted(0, v)) | frame

@@ -63,8 +63,10 @@ class Replay(Walk):
     def __call__(self, parameters: ByName, feeds: ByName) -> Any:
         """The parameters afterwards, and what is fetched."""
         schedule = self.schedule
-        known, arrays = parameters | feeds, schedule.state | schedule.feeds
-        self.values |= {a: known[name] for name, a in arrays.items() if name in known}
+        known = parameters | feeds
+        for name, array in (schedule.state | schedule.feeds).items():
+            if name in known:
+                self.values[array] = known[name]
         self.items(schedule.items)
         ends = {name: self.value(array) for name, array in schedule.state.items()}
         return {**parameters, **ends}, [*map(self.value, schedule.fetched)]

@@ -177,9 +177,8 @@ def numpy_loop(name: str, ctype: str) -> list[Any]:
         header = _Ufunc.from_address(id(ufunc) + object.__basicsize__)
         promised = (header.nin, header.nout, header.rows) == (ufunc.nin, ufunc.nout, len(types))
         if promised and header.loops and header.data:
-            tables = (header.loops, header.data)
-            rows = [(ctypes.c_void_p * len(types)).from_address(t) for t in tables]
-            return [row[types.index(wanted)] for row in rows]
+            table, row = ctypes.c_void_p * len(types), types.index(wanted)
+            return [table.from_address(t)[row] for t in (header.loops, header.data)]
     return [None, None]
 
 

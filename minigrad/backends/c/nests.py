@@ -103,10 +103,8 @@ def long_axes(shape: Shape) -> list[int]:
     return [k for k, n in enumerate(shape) if n != 1]
 
 
-def shown(operand: Element | str, axes: list[Any]) -> str:
+def shown(operand: Element, axes: list[Any]) -> str:
     """An operand in loops over axes: ``s->x[i * 16 + j]``."""
-    if isinstance(operand, str):
-        return operand
     terms = [operand.at] if operand.at else []
     for name, _, axis in axes:
         if stride := operand.strides[axis]:
@@ -132,7 +130,7 @@ class Line:
 
     out: Element
     text: str  # {0}, {1}, … stand for the operands
-    operands: list[Element | str]
+    operands: list[Element]
     op: Operator | None
 
     @property
@@ -144,8 +142,7 @@ class Line:
         """Operands in memory."""
         _, *reads = self.out.whole()
         for operand in self.operands:
-            if isinstance(operand, Element):
-                reads += operand.whole()
+            reads += operand.whole()
         return reads
 
     def moves(self, elements: list[Element]) -> bool:
@@ -184,7 +181,7 @@ def add_line(parts: list[Part], shape: Shape, line: Line) -> None:
     axes = long_axes(shape)
     shape = tuple(shape[k] for k in axes)
     line.out = line.out.along(axes)
-    line.operands = [o.along(axes) if isinstance(o, Element) else o for o in line.operands]
+    line.operands = [operand.along(axes) for operand in line.operands]
     if line.text == "{0}" and line.operands == [line.out]:
         return
     nest = parts[-1] if parts else None
@@ -215,7 +212,7 @@ def nest_text(nest: Nest, needed: Callable[[str], bool]) -> list[str]:
     said = comments[0] if len(set(comments)) == 1 else ""
     text = [said] if said else []
     body: list[str] = []
-    local: dict[Element | str, str] = {}
+    local: dict[Element, str] = {}
     names = {*TAKEN}
     for k, line in enumerate(lines):
         if comments[k] != said:

@@ -57,8 +57,9 @@ class BuiltC:
 
     def array(self, place: Place) -> Any:
         """What NumPy sees at a place."""
-        refs, view = [member.ref for member in self.writer.members["f"]], place.view
-        blocks = self.blocks | dict(zip(refs, self.fed, strict=True))
+        view, blocks = place.view, {**self.blocks}
+        for member, fed in zip(self.writer.members["f"], self.fed, strict=True):
+            blocks[member.ref] = fed
         block = blocks.get(place.ref, place.base)  # else a parameter, or known numbers
         begin = place.offset * view.itemsize
         return np.ndarray(view.shape, view.dtype, block, begin, view.strides)

@@ -141,7 +141,8 @@ class Writer(Identifiers, Walk):
         for view in turned:
             weight = view.args[0]
             if weight.fixed and reads[weight] >= OFTEN and weight not in self.turned:
-                self.op, source = view.op, self.place(weight)
+                self.op = view.op
+                source = self.place(weight)
                 rows = np.empty_like(view.out.like, order="C")
                 source_turned = source.shown(source.view.T)
                 self.turned[weight] = self.copied(source_turned, rows, f"{weight.name}_turned")
@@ -152,7 +153,8 @@ class Writer(Identifiers, Walk):
         for call in makers.values():
             if call.function is not np.concatenate or call.out in changed:
                 continue
-            self.op, whole = call.op, self.new(call.out)
+            self.op = call.op
+            whole = self.new(call.out)
             for part, view in zip(call.args[0], parts_of(call, whole.view), strict=True):
                 made = isinstance(part, Array) and part.is_root and part in makers
                 alike = made and part.dtype == view.dtype and part.like.strides == view.strides
@@ -219,10 +221,16 @@ class Writer(Identifiers, Walk):
         *dtypes, result = loop or [out.dtype] * (len(operands) + 1)
         elements: list[Any] = []
         texts = [] if start is None else ["{out}"]
-        for k, (value, wanted) in enumerate(zip(operands, dtypes, strict=True)):
-            operand = self.operand(value, wanted, shape)
-            elements.append(operand)
-            texts.append(cast(f"{{{k}}}", getattr(operand, "dtype", wanted), wanted))
+        for value, wanted in zip(operands, dtypes, strict=True):
+            if isinstance(value, Element):
+                element = value
+            elif isinstance(value, Array | Place) or np.ndim(value):
+                element = self.place(value).element(shape)
+            else:
+                texts.append(literal(value, wanted))
+                continue
+            texts.append(cast(f"{{{len(elements)}}}", element.dtype, wanted))
+            elements.append(element)
         said = text.format(*texts)
         if result.kind in "iu" and result.itemsize < 4 and text != "{0}":
             said = f"({TYPES[result.name]})({said})"
@@ -233,14 +241,6 @@ class Writer(Identifiers, Walk):
             nests.add_line(self.parts, shape, line)
         else:
             self.part(nests.sum_text(line, shape, start), line.reads())
-
-    def operand(self, value, dtype: DType, shape) -> Any:
-        """An element for each index of a shape; a number in this dtype."""
-        if isinstance(value, Element):
-            return value
-        if isinstance(value, Array | Place) or np.ndim(value):
-            return self.place(value).element(shape)
-        return literal(value, dtype)
 
     def copy(self, out: Place, source) -> None:
         """``out[...] = source``, in the dtype of ``out``."""
@@ -626,7 +626,9 @@ class Writer(Identifiers, Walk):
 
         def write() -> list[str]:
             yes, no = (indented(self.written(side)) for side in sides)
-            return [f"if ({pred.first}) {{", *yes, *(["} else {", *no] if no else []), "}"]
+            if no:
+                yes += ["} else {", *no]
+            return [f"if ({pred.first}) {{", *yes, "}"]
 
         self.part(write, [pred], sides)
 
