@@ -146,7 +146,7 @@ def mirrored(graph: Graph, segments: list[Segment]) -> list[Segment]:
     """Segments, then the backward operations of each that has any, in the order in which they run."""
     twins: list[Segment] = []
     for segment in segments:
-        ops = [graph.nodes[n.twin] for n in segment.ops if n.twin]
+        ops = [graph.nodes[n.twin] for n in segment.ops if n.twin in graph.nodes]
         if ops:
             period = max(1, len(ops) // segment.times) if segment.period else 0
             segment.twin = Segment(ops if segment.leaves else ops[::-1], period, twin=segment)

@@ -10,7 +10,7 @@ from minigrad import nn
 from minigrad.viz import draw
 from minigrad.viz.adapters.names import Names
 from minigrad.viz.adapters.of_nodes import of_links
-from minigrad.viz.fold import FULL, View
+from minigrad.viz.fold import FULL, View, found_ops
 from minigrad.viz.graph.graph import Graph, is_op
 from tests.viz import sample_programs as samples
 from tests.viz.linked_nodes import Add, Function, Mul, Square, Variable
@@ -205,3 +205,24 @@ def test_a_module_of_library_code_is_no_operand():
     layer = nn.RNN(3, 4)
     out, _ = layer(mg.tensor(np.ones((2, 2, 3))))
     assert "ops" not in {n.name for n in draw(out.sum()).graph.nodes.values()}
+
+
+def test_modules_that_were_one_box_open_though_the_boxes_of_their_twins_are_gone():
+    """Neighbouring boxes are one box; its frames open on both sides, and some of their boxes are gone."""
+    g = Graph()
+    forward, backward = g.region("forward"), g.region("backward", side="backward")
+    value, gradient = g.node("leaf", "x"), g.node("leaf_gradient", "x.grad", side="backward")
+    for i in range(100):
+        frame = g.region(f"layer{i}", folds=True, parent=forward.id)
+        behind = g.region(f"layer{i}", folds=True, side="backward", parent=backward.id)
+        op = g.node("op", f"tanh{i}", region=frame.id)
+        grad_op = g.node("grad_op", f"tanh{i}_grad", side="backward", region=behind.id)
+        g.link(op, grad_op)
+        g.edge(value, op)
+        g.edge(grad_op, gradient, "grad")
+        value, gradient = g.node("value", f"h{i}"), g.node("gradient", f"g{i}", side="backward")
+        g.edge(op, value)
+        g.edge(gradient, grad_op, "grad")
+    shown = View(g, "pruned", found_ops(g, "tanh7")).graph
+    assert {"tanh7", "tanh7_grad"} <= {n.name for n in shown}
+    assert all(n.twin in shown.nodes for n in shown if n.twin)
