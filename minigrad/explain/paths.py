@@ -197,7 +197,7 @@ def count_paths(nodes: list[Any], place) -> dict[Any, int]:
 
 def followed(start: Start, place, counts: dict[Any, int]) -> dict[Trail, Any]:
     """What each path from a start to the place brings; newest nodes first."""
-    done: dict[Trail, Any] = {}
+    done = {}
     waiting: list[Any] = [(at, seed, ()) for at, seed in start.items()]
     with np.errstate(all="ignore"):  # what is wrong is told, not warned of
         while waiting:
@@ -235,8 +235,8 @@ def walked(
 
 def flows(start: Start, nodes: Iterable[Any], places: Collection[Any]) -> tuple[list[Flow], Came]:
     """One backward, nothing kept but sizes; and (node, slot, gradient) of what came to ``places``, where it ends."""
-    steps: list[Flow] = []
-    came: Came = []
+    steps = []
+    came = []
     with np.errstate(all="ignore"):
         for node, held, parts in walked(start, nodes, places):
             largest = max(map(size_of, held))

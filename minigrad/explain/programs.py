@@ -90,8 +90,8 @@ def _tell_numbers(told: Explanation, block: Block, call: BackwardCall, scope) ->
     values = dict(steps[entered].values)
     on_path = [n for op in needed_ops(ops[begin:], [told.gradient]) for n in op.input_names]
     read = {n for op in ops[begin:] if op.role == "backward" for n in op.input_names}
-    forward: list[Any] = []
-    flows: list[Flow] = []
+    forward = []
+    flows = []
     for step in (s for s in steps[entered:] if s.kind == "op"):
         op, made = ops[step.number], step.values
         held = {s: values.get(n[0]) for s, n in op.inputs.items() if n and GRAD not in n[0]}
@@ -148,7 +148,7 @@ def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, P
 def _cuts(block: Block, variable: Variable, call: BackwardCall) -> list[str]:
     """Walk forward from the variable; note where each way ends."""
     ops = block.ops[: call.begin(block)]
-    readers: dict[str, list[int]] = defaultdict(list)
+    readers = defaultdict(list)
     for k, op in enumerate(ops):
         for name in {*op.input_names}:
             readers[name].append(k)
@@ -156,7 +156,7 @@ def _cuts(block: Block, variable: Variable, call: BackwardCall) -> list[str]:
         return ["it is marked stop_gradient"]
     if variable.name in call.no_grad:
         return ["it is in no_grad_set"]
-    cuts: list[str] = []
+    cuts = []
     seen, waiting = {variable.name}, [variable.name]
     for name in waiting:
         if name in call.targets:

@@ -52,7 +52,7 @@ class TorchNode:
     def __init__(self, fn, seq: int) -> None:
         self.fn, self.seq = fn, seq
         self.next_functions: tuple[tuple[TorchNode | None, int], ...] = ()
-        self.specs: list[Any] = [None] * len(fn._input_metadata)
+        self.specs = [None] * len(fn._input_metadata)
 
     def name(self) -> str:
         """``MulBackward0``."""

@@ -135,7 +135,7 @@ def cuts(
     tainted = _depending(set(starts), statements)
     if ends is not None:
         statements = _leading_to(set(ends), statements)
-    found: list[Cut] = []
+    found = []
     for value, _, muted, _ in statements:
         line = code.line(value)
         if muted and _mentions(value, tainted):
@@ -258,7 +258,7 @@ def _statements(body: Iterable[ast.AST], muted: str, always: bool = True) -> Ite
 
 def _bases(targets: Iterable[ast.expr]) -> Dotted:
     """The names that are assigned to; those of a subscript, too."""
-    found: Dotted = set()
+    found = set()
     for t in targets:
         if isinstance(t, ast.Tuple | ast.List):
             found |= _bases(t.elts)

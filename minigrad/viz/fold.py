@@ -144,7 +144,7 @@ def _covered(names: list[str], at: int, period: int) -> int:
 
 def mirrored(graph: Graph, segments: list[Segment]) -> list[Segment]:
     """Segments, then the backward operations of each that has any, in the order in which they run."""
-    twins: list[Segment] = []
+    twins = []
     for segment in segments:
         ops = [graph.nodes[n.twin] for n in segment.ops if n.twin in graph.nodes]
         if ops:
@@ -158,7 +158,7 @@ def stacks(graph: Graph, segments: list[Segment]) -> list[Segment]:
     """The leaves that the same segments and operations read, where they are many, and their gradients."""
     links = Links(graph)
     place = {op.id: f"segment {k}" for k, s in enumerate(segments) for op in s.ops}
-    read: dict[Any, list[Node]] = defaultdict(list)
+    read = defaultdict(list)
     for node in graph:
         readers = {n.id for n in links.after[node.id]}
         alone = len(readers) == 1 and readers <= place.keys()
@@ -278,7 +278,7 @@ def _goes_in(links: Links, segment: Segment) -> list[Node]:
 
 
 def _folded_box(names: dict[Segment | None, str], segment: Segment, nodes: list[Node]) -> Node:
-    members: list[str] = []
+    members = []
     for node in nodes:  # what stands for a closed frame is not in the graph that is not folded
         members += [node.id] * (node.kind != "folded") + node.data.get("members", [])
     data = {"ops": 0 if segment.leaves else size_of(segment.ops), "members": members}
@@ -305,8 +305,8 @@ def _leaves_in(nodes: list[Node], side: str) -> tuple[str, ...]:
 
 def _joined(graph: Graph, place: dict[str, str]) -> list[Edge]:
     """Lines between what is left; several lines between the same two folded ends are one."""
-    lines: dict[tuple[str, str, str], list[Edge]] = defaultdict(list)
-    edges: list[Edge] = []
+    lines = defaultdict(list)
+    edges = []
     for edge in graph.edges:
         tail, head = place.get(edge.tail, edge.tail), place.get(edge.head, edge.head)
         if (tail, head) == (edge.tail, edge.head):
@@ -405,7 +405,7 @@ def split(graph: Graph, segments: list[Segment], openings: Iterable[Opening]) ->
     stays folded.
     """
     for opening in openings:
-        pieces: list[Segment] = []
+        pieces = []
         for segment in segments:
             # else with the pieces of its twin
             if segment.side == "forward" or segment.twin is None:
@@ -568,7 +568,7 @@ def found_ops(graph: Graph, text: str) -> set[str]:
             "an operation, a number like '#17', or the label of a frame like 'block 2'"
         )
     links = Links(graph)
-    touching: list[Node] = []
+    touching = []
     for hit in hits:
         touching += [hit] if is_op(hit) else [*links.before[hit.id], *links.after[hit.id]]
     wanted = {op.id for op in touching[:MOST] if is_op(op)}

@@ -68,7 +68,7 @@ class Picture:
         """A graph and its drawing, no wider than a page: it is folded more and more until it is;
         the narrowest one where none is.
         """
-        tried: list[tuple[float, int, bytes | None]] = []
+        tried = []
         while True:
             graph, expected = self.view.graph, self._expected_width()
             drawn, width = (None, math.inf) if expected >= _NO_HOPE else self._drawn()
@@ -138,7 +138,7 @@ class Picture:
         return self.text
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        bundle: dict[str, Any] = {"text/plain": self.text}
+        bundle = {"text/plain": self.text}
         if self.svg:
             bundle["image/svg+xml"] = self.svg
             png = self.small_png()

@@ -189,7 +189,7 @@ class Player:
         return self.text()
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
-        bundle: dict[str, Any] = {"text/plain": self.text()}
+        bundle = {"text/plain": self.text()}
         if svg := self.picture.svg:
             bundle["image/svg+xml"] = svg
             title = self.graph.title or "player"
@@ -283,8 +283,8 @@ class Running:
         drawn = {n.data["place"]: stands[n.id] for n in whole if "place" in n.data}
         placed = [n for n in self.graph if "place" in n.data]
         inside = grouped(placed, lambda n: n.data["place"][0])
-        turns: list[int | None] = [None]  # of the blocks that are entered, from the outermost
-        box: Node | None = None  # that is running
+        turns = [None]  # of the blocks that are entered, from the outermost
+        box = None  # that is running
         wrote: dict[str, Any] = {}  # by the box
         for done in record.steps:
             place = drawn.get((done.block, done.number))
@@ -376,12 +376,12 @@ class Running:
         values: Values = NOTHING,
     ) -> Event:
         """A block is entered, with what the operators inside find there, or left."""
-        label = self.graph.regions[region].label
-        where = label if turn is None else f"{label}, step {turn}"
+        said = f"{kind.capitalize()} {self.graph.regions[region].label}"
+        if turn is not None:
+            said += f", step {turn}"
         read = {n.id: n for op in inside for n in self.links.before[op.id]}
         sources = [n for n in read.values() if not self.links.before[n.id]]
         nodes = (self.holders[region], *(n.id for n in sources))
-        said = f"{kind.capitalize()} {where}"
         return Event(kind, nodes, said, "", scoped(sources, values), turn)
 
     def iterations(self, node: Node) -> Sequence[Values]:
@@ -396,7 +396,7 @@ class Running:
 
 def shown(nodes: Iterable[Node]) -> dict[str, str]:
     """The values that nodes show at the end, of those that show one."""
-    return {n.id: text for n in nodes if not is_op(n) for text, _ in live_lines(n)[:1]}
+    return {n.id: text for n in nodes for text, _ in live_lines(n)[:1]}
 
 
 def scoped(nodes: Iterable[Node], values: Values) -> dict[str, str]:

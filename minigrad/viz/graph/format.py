@@ -133,7 +133,7 @@ def format_value(value) -> str:
 
 def format_shape(shape) -> str:
     """A shape in brackets: ``[2,3]``, ``[]`` for one number."""
-    return f"[{','.join(str(n) for n in shape)}]"
+    return f"[{','.join(map(str, shape))}]"
 
 
 def explain_value(value) -> str:

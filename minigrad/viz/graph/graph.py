@@ -122,7 +122,7 @@ class Graph:
 
     def around(self, region: str | None) -> list[str]:
         """A region, then those around it, from the inside out."""
-        found: list[str] = []
+        found = []
         while region:
             found.append(region)
             region = self.regions[region].parent
@@ -181,8 +181,8 @@ def grouped(things: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
 
 def in_order(things: Iterable[T], before: Callable[[T], Iterable[T]]) -> list[T]:
     """Things, each after all that comes before it, to any depth; what goes round is entered once."""
-    order: list[T] = []
-    entered: set[T] = set()
+    order = []
+    entered = set()
     waiting = [(thing, False) for thing in reversed([*things])]
     while waiting:
         thing, ready = waiting.pop()

@@ -87,7 +87,7 @@ class Places(NamedTuple):
 
 def _places(graph: Graph) -> Places:
     at, lines = ranks(graph), list[Edge]()
-    far: dict[str, list[str]] = defaultdict(list)
+    far = defaultdict(list)
     for edge in graph.edges:
         if edge.kind == "saved" and abs(at[edge.tail] - at[edge.head]) > 1:
             far[edge.head].append(graph.nodes[edge.tail].name)
@@ -95,8 +95,7 @@ def _places(graph: Graph) -> Places:
             lines.append(edge)
     labels = {n.id: label(n, far[n.id]) for n in graph}
     widths = {n.id: _width(n, labels[n.id]) for n in graph}
-    rows = layers(graph, at, widths)
-    return Places(lines, labels, widths, {n: i for i, row in enumerate(rows) for n in row})
+    return Places(lines, labels, widths, layers(graph, at, widths))
 
 
 def estimated_width(graph: Graph) -> float:
@@ -216,9 +215,15 @@ def _twin_lines(drawing, graph: Graph) -> None:
     others = [(twin, n) for n, twin in pairs if n.side == "backward" and twin.twin != n.id]
     for node, twin in firsts + others:
         if is_op(node) and is_op(twin):
-            facts = {"class": f"mg twin {node.id} {twin.id}", "style": style.line, "dir": "none"}
-            facts |= {"color": style.stroke, "penwidth": f"{style.width:g}"}
-            drawing.edge(node.id, twin.id, **facts)
+            drawing.edge(
+                node.id,
+                twin.id,
+                style=style.line,
+                dir="none",
+                color=style.stroke,
+                penwidth=f"{style.width:g}",
+                **{"class": f"mg twin {node.id} {twin.id}"},
+            )
         elif node.twin == twin.id:
             drawing.edge(node.id, twin.id, style="invis", _attributes={"class": "mg layout"})
 
@@ -309,7 +314,7 @@ def has_slots(node: Node) -> bool:
 
 def label(node: Node, far: Iterable[str] = ()) -> str:
     """The label of a node; ``far`` are names it reads that no line leads to."""
-    reads = ", ".join(shorten(r) for r in dict.fromkeys((*node.reads, *far)))
+    reads = ", ".join(map(shorten, dict.fromkeys((*node.reads, *far))))
     rows = [_title(node), *(_small(line) for line in node.lines if line)]
     if reads:
         rows.append(f"<I>{_small(f'reads {reads}')}</I>")

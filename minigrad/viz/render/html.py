@@ -87,7 +87,7 @@ def arrays_of(view: View) -> str:
     they are few.
     """
     graph = view.whole if len(view.whole.nodes) <= _DRAWN else view.graph
-    arrays: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    arrays = defaultdict(list)
     room = _CELLS
     for node in graph:
         for word, array in node.data.get("arrays", ()):
@@ -123,7 +123,7 @@ def drawings(view: View, draw: Draw) -> list[dict[str, Any]]:
     """
     svg = draw(view)
     views, shown = [view], [_shown(view, svg, "")]
-    number: dict[frozenset[str], int] = {}  # of the drawing, by what is inside a box
+    number = {}  # of the drawing, by what is inside a box
     room, tries = _DRAWN, _DRAWINGS if svg and len(view.whole.nodes) <= _LARGE else 0
     for each in views:  # grows while it is walked
         for box in each.folds():

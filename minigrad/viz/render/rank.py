@@ -31,8 +31,8 @@ def ranks(graph: Graph) -> dict[str, int]:
 
 def _neighbours(graph: Graph) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """What stands above each group of twins, and what below."""
-    above: dict[str, list[str]] = defaultdict(list)
-    below: dict[str, list[str]] = defaultdict(list)
+    above = defaultdict(list)
+    below = defaultdict(list)
     for edge in graph.edges:
         style = edge_style(edge, graph.nodes[edge.tail].side)
         tail, head = (leader(graph.nodes[end]) for end in (edge.tail, edge.head))
@@ -49,24 +49,25 @@ ROOM = 300.0  # points for each side
 _APART = 14.0  # points between two nodes
 
 
-def layers(graph: Graph, at: dict[str, int], widths: dict[str, float]) -> list[list[str]]:
-    """Nodes rank by rank from the top, twins with their forward node; on each side a rank holds
-    what has room there, and one operator, in the order of ``at``.  A block is followed by an empty
-    rank.
+def layers(graph: Graph, at: dict[str, int], widths: dict[str, float]) -> dict[str, int]:
+    """The rank of every node, from the top, that of its twin; on each side a rank holds what has
+    room there, and one operator, in the order of ``at``.  A block is followed by an empty rank.
     """
     groups = grouped(graph, leader)
     above, _ = _neighbours(graph)
-    every: list[list[str]] = []
+    placed: dict[str, int] = {}
+    top = 0
     for row in _rows(graph):
         names = dict.fromkeys(map(leader, row))
         # operators as they run, each after what stands above it, every input just before its first reader
         ops = sorted((n for n in names if is_op(graph.nodes[n])), key=at.__getitem__)
         before = {n: [m for m in above[n] if m in names] for n in names}
         order = in_order([*ops, *names], before.__getitem__)
-        for rank in _shelves(graph, {name: groups[name] for name in order}, above, widths):
-            every.append([n.id for name in rank for n in groups[name]])
-        every.append([])
-    return every[:-1]
+        shelves = _shelves(graph, {name: groups[name] for name in order}, above, widths)
+        for name in sorted(shelves, key=shelves.__getitem__):
+            placed |= {n.id: top + shelves[name] for n in groups[name]}
+        top += max(shelves.values()) + 2
+    return placed
 
 
 def _shelves(
@@ -74,8 +75,8 @@ def _shelves(
     groups: dict[str, list[Node]],
     above: dict[str, list[str]],
     widths: dict[str, float],
-) -> list[list[str]]:
-    """Ranks that fill up from the top: a group stands on the highest one below what stands above it
+) -> dict[str, int]:
+    """The ranks of groups, which fill up from the top: each stands on the highest one below what stands above it
     that has room, an operator below the one before it, and what starts here beside its reader.
     """
     taken: dict[tuple[int, str], float] = defaultdict(float)  # points
@@ -98,8 +99,7 @@ def _shelves(
         for side, width in room.items():
             taken[rank, side] += width
         last = rank if op else last
-    shelves = grouped(rank_of, rank_of.__getitem__)
-    return [shelves[rank] for rank in sorted(shelves)]
+    return rank_of
 
 
 def _rows(graph: Graph) -> list[list[Node]]:

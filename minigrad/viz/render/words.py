@@ -62,7 +62,7 @@ def ordered_ops(graph: Graph) -> list[Node]:
     ops = [n for n in graph if is_op(n)]
     if all("place" in n.data for n in ops):
         return sorted(ops, key=lambda n: n.data["place"])
-    order: list[Node] = []
+    order = []
     for side in ("forward", "backward"):
         row = [n for n in ops if n.side == side]
         known = all(n.number is not None for n in row)
@@ -149,13 +149,13 @@ def to_text(graph: Graph, advice: str = "") -> str:
             lines += [margin + row for row in _aligned(_rows(links, ops, members))]
     if len(lines) > _MOST_LINES:
         lines[_MOST_LINES:] = [f"… {len(lines) - _MOST_LINES} more lines"]
-    lines += [f"({visible(note)})" for note in graph.notes]
-    return "\n".join([*lines, f"({advice})"] if advice else lines)
+    lines += [f"({visible(note)})" for note in (*graph.notes, advice) if note]
+    return "\n".join(lines)
 
 
 def _rows(links: Links, ops: list[Node], members: list[Node]) -> list[Row]:
     here = {n.id for n in members}
-    rows: list[Row] = []
+    rows = []
     for node in members:
         if not is_op(node) and not any(map(is_op, links.before[node.id])):
             said = NODE_STYLES[node.kind].meaning if node.kind in _SAID else ""
