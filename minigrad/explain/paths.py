@@ -417,7 +417,8 @@ def difference(grad, total, hook: str) -> Note:
     ``hook``: where one is, if any.
     """
     a, b = as_array(grad), as_array(total)
-    size, scale, added = size_of(a), size_of(b), _WAYS["added up"]
+    size, scale = size_of(a), size_of(b)
+    added = _WAYS["added up"]
 
     def near(rest, size: float) -> bool:
         return size_of(rest) <= _NEAR * max(size, 1e-30)

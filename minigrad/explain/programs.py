@@ -40,7 +40,8 @@ def explain(variable: Variable, scope=None) -> Explanation:
     >>> print(explain(w, scope).note)
       every number of it is 0: lost first by #5 relu_grad, which got 7.39 and gave zeros (saved out: 0, 1 of 1 are 0)
     """
-    block, name = variable.block, variable.name
+    block = variable.block
+    name = variable.name
     program = block.program
     calls = [c for c in program.backward_calls if block.idx in (c.block, 0)]
     ran = getattr(getattr(scope, "record", None), "program", None)
@@ -51,7 +52,8 @@ def explain(variable: Variable, scope=None) -> Explanation:
     if variable.dtype.kind != "f":
         return because(name, "whole_numbers", dtype=variable.dtype)
     for call in reversed(calls):
-        gradient, inner = call.gradients.get(name), program.blocks[call.block]
+        gradient = call.gradients.get(name)
+        inner = program.blocks[call.block]
         if gradient is None:
             continue
         if inner.find_var(gradient) is None:
@@ -84,7 +86,8 @@ class _Ran(NamedTuple):
 
 def _tell_numbers(told: Explanation, block: Block, call: BackwardCall, scope) -> None:
     """The gradient of the last run of a block, and where it became 0, NaN, infinite, small or large."""
-    begin, ops = call.begin(block), block.ops
+    begin = call.begin(block)
+    ops = block.ops
     steps = [s for s in scope.record.steps if s.block == block.idx]
     entered = max(k for k, s in enumerate(steps) if s.kind == "enter")
     values = dict(steps[entered].values)
@@ -93,7 +96,8 @@ def _tell_numbers(told: Explanation, block: Block, call: BackwardCall, scope) ->
     forward = []
     flows = []
     for step in (s for s in steps[entered:] if s.kind == "op"):
-        op, made = ops[step.number], step.values
+        op = ops[step.number]
+        made = step.values
         held = {s: values.get(n[0]) for s, n in op.inputs.items() if n and GRAD not in n[0]}
         came = [size_of(values[n]) for n in op.input_names if GRAD in n and n in values]
         values |= made
@@ -117,7 +121,8 @@ def _paths(block: Block, variable: Variable, call: BackwardCall) -> tuple[int, P
 
     An operator that reads a value twice counts once.
     """
-    name, ops = variable.name, block.ops[: call.begin(block)]
+    name = variable.name
+    ops = block.ops[: call.begin(block)]
     targets = {*call.targets} - call.no_grad
     version = Counter[str]()  # of a name: the number of values it had
     #: what reads a value, and what it makes

@@ -50,7 +50,8 @@ class TorchNode:
     several = True  # even if it has one output
 
     def __init__(self, fn, seq: int) -> None:
-        self.fn, self.seq = fn, seq
+        self.fn = fn
+        self.seq = seq
         self.next_functions: tuple[tuple[TorchNode | None, int], ...] = ()
         self.specs = [None] * len(fn._input_metadata)
 
@@ -98,8 +99,10 @@ class TorchGraph:
         self.nodes = {fn: TorchNode(fn, -k) for k, fn in enumerate(order)}
         for fn, node in self.nodes.items():
             node.next_functions = tuple((self.nodes.get(to), k) for to, k in fn.next_functions)
-        self.output, self.end = output, end
-        self.root, self.all = self.nodes[root], [*self.nodes.values()]
+        self.output = output
+        self.end = end
+        self.root = self.nodes[root]
+        self.all = [*self.nodes.values()]
         self.leaves = {id(fn.variable): fn for fn in self.nodes if hasattr(fn, "variable")}
 
     def place(self, x) -> tuple[TorchNode, int] | None:
@@ -234,7 +237,8 @@ class Case:
 
     def _ends(self, *but) -> list[tuple[str, Any]]:
         """The tensors with a graph, newest first; those of one number before others."""
-        ends = [e for e in self.tensors.items() if e[1].grad_fn and id(e[1]) not in map(id, but)]
+        others = {*map(id, but)}
+        ends = [(n, t) for n, t in self.tensors.items() if t.grad_fn and id(t) not in others]
         ends.sort(key=lambda e: (e[1].numel() == 1, e[1].grad_fn._sequence_nr()), reverse=True)
         return ends[:50]
 
@@ -258,8 +262,9 @@ class Case:
                 return because(name, "shares", other=other)
         statements = self.code.assigned(name)
         if muted := [s for s in statements if s.muted]:
-            block, line = muted[-1].muted.removeprefix("with "), self.code.line(muted[-1].value)
-            return because(name, "muted", block=block, line=line)
+            last = muted[-1]
+            block = last.muted.removeprefix("with ")
+            return because(name, "muted", block=block, line=self.code.line(last.value))
         if late := self._late(name):
             return because(name, "late", line=late)
         starts = {n.split(".")[0].split("[")[0] for n, t in self.tensors.items() if t.requires_grad}

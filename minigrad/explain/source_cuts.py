@@ -79,7 +79,8 @@ class Code(NamedTuple):
 
     def statements(self) -> list[Statement]:
         """The statements that may have run: up to the last line, and those of loops around it."""
-        loops, last = self.walk(ast.For | ast.While), self.last_line
+        loops = self.walk(ast.For | ast.While)
+        last = self.last_line
         end = max([last, *(n.end_lineno for n in loops if n.lineno <= last <= n.end_lineno)])
         return [s for s in _statements(self.body, self.result) if s.value.lineno <= end]
 
@@ -153,7 +154,9 @@ def _inside(call: ast.Call, code: Code, tainted: Dotted, path: str, depth: int) 
     owner = _resolved(getattr(call.func, "value", None), code.namespace)
     starts = set(tainted)  # what it takes from around it, too
     if forward := getattr(type(function), "forward", None):
-        owner, function, starts = function, forward, set()
+        owner = function
+        function = forward
+        starts = set()
     inner = code_of(function, code.namespace)
     if inner is None:
         return []
@@ -192,7 +195,8 @@ def _cut_at(node: ast.AST, tainted: Dotted, line: str) -> Iterator[Cut]:
     name = ""
     match node:
         case ast.Call(function, args, keywords):
-            name, given = _last(function).lower(), ", ".join(map(ast.unparse, (*args, *keywords)))
+            name = _last(function).lower()
+            given = ", ".join(map(ast.unparse, (*args, *keywords)))
             if name in ("float", "int") and isinstance(function, ast.Name):
                 name += "()"  # Python's, not the method
             if name in ("to", "type") and ("int" in given or "long" in given):

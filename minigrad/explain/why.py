@@ -87,7 +87,9 @@ def _of_tensor(x: Tensor, name: str, output) -> Explanation:
         lost = because(name, "gone" if known else "no_backward")
         return lost if grad is None else Explanation(name, grad).remark(f"({lost.reason})")
     roots = [node for node, _ in start]
-    outputs, nodes, place = ", ".join(n.name() for n in roots), walk_order(roots), place_of(x._node)
+    outputs = ", ".join(n.name() for n in roots)
+    nodes = walk_order(roots)
+    place = place_of(x._node)
     if place not in start and not any(place in n.next_functions for n in nodes):
         below = {p for n in walk_order([place[0]]) for p in n.next_functions}
         if output is not None and not below.isdisjoint(start):

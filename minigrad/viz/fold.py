@@ -53,7 +53,7 @@ class Segment:
     @property
     def times(self) -> int:
         """How often it repeats."""
-        return len(self.ops) // self.period if self.period else 1
+        return len(self.ops) // self.period
 
     @property
     def leaves(self) -> bool:
@@ -118,7 +118,9 @@ def _runs_by_region(graph: Graph, side: str) -> list[list[Node]]:
 
 def _repeats(ops: list[Node]) -> list[Segment]:
     """The tandem repeats in a sequence of operations: at each place the period that covers most."""
-    names, repeats, at = [n.name for n in ops], [], 0
+    names = [n.name for n in ops]
+    repeats = []
+    at = 0
     while at < len(ops):
         longest = min(_LONGEST_PERIOD, (len(ops) - at) // _FEWEST_REPEATS)
         covers = [  # the shortest period first where they cover as much
@@ -308,7 +310,8 @@ def _joined(graph: Graph, place: dict[str, str]) -> list[Edge]:
     lines = defaultdict(list)
     edges = []
     for edge in graph.edges:
-        tail, head = place.get(edge.tail, edge.tail), place.get(edge.head, edge.head)
+        tail = place.get(edge.tail, edge.tail)
+        head = place.get(edge.head, edge.head)
         if (tail, head) == (edge.tail, edge.head):
             edges.append(edge)
         elif tail != head and edge.kind in (*CARRIES, "sub_block"):
@@ -419,7 +422,8 @@ def _pieces(segment: Segment, ids: Collection[str], part: bool) -> Iterator[Segm
     """A segment without some operations; if it is opened in parts, up to `PARTS` pieces of these,
     of about the same length and of whole repeats, or none where they are few.
     """
-    at, period = 0, segment.period or 1
+    at = 0
+    period = segment.period or 1
     for hit, run in groupby(segment.ops, lambda n: n.id in ids or n.twin in ids):
         ops = [*run]
         length = len(ops)
@@ -456,7 +460,8 @@ class View:
 
     def __init__(self, whole: Graph, detail: str = "auto", expand: Iterable[str] = ()) -> None:
         again = any("members" in n.data for n in whole)  # what its boxes hold is not there
-        self.whole, self.detail = whole, "full" if again else detail
+        self.whole = whole
+        self.detail = "full" if again else detail
         self.openings = [Opening(frozenset(expand))] if expand else []
         self.opened = False
         self.fold(FULL)
@@ -465,7 +470,9 @@ class View:
         """Fold as ``detail`` asks for: not if it is "full", always if it is "folded", else where it has
         more than ``most`` nodes, until it has not.
         """
-        graph, self.most, self.folding = self.whole, most, None
+        graph = self.whole
+        self.most = most
+        self.folding = None
         by_module = self.detail != "pruned" and any(r.folds for r in graph.regions.values())
         many = len(graph.nodes) > (min(most, MODULES) if by_module else most)
         if self.detail == "folded" or (many and self.detail != "full"):
@@ -477,7 +484,8 @@ class View:
 
     def _opened(self) -> Graph:
         """The graph as it is folded, but for what was opened: a picture does not jump when something is."""
-        graph, openings = self.whole, self.openings
+        graph = self.whole
+        openings = self.openings
         if self.folding is None:
             return graph
         shut, parts = self.folding
@@ -500,7 +508,7 @@ class View:
     def tighten(self) -> bool:
         """Fold more, for a picture that is too wide; False if there is nothing more to fold."""
         before = len(self.graph.nodes)
-        while self.detail != "full" and self.most > _FEWEST:
+        while self.most > _FEWEST:
             self.fold(int(min(self.most, len(self.whole.nodes)) * _TIGHTER))
             if len(self.graph.nodes) < before:
                 return True
@@ -561,7 +569,7 @@ def found_ops(graph: Graph, text: str) -> set[str]:
         or (is_op(n) and (f"#{n.number}" == text or n.region in frames))
     ]
     if not hits:
-        alike = difflib.get_close_matches(text, sorted({n.name for n in graph if n.name}), 3)
+        alike = difflib.get_close_matches(text, sorted({n.name for n in graph}), 3)
         advice = f"; near it: {', '.join(alike)}" if alike else ""
         raise ValueError(
             f"nothing called {text!r} in this graph{advice}. expand takes the name of a value or "
@@ -571,7 +579,7 @@ def found_ops(graph: Graph, text: str) -> set[str]:
     touching = []
     for hit in hits:
         touching += [hit] if is_op(hit) else [*links.before[hit.id], *links.after[hit.id]]
-    wanted = {op.id for op in touching[:MOST] if is_op(op)}
+    wanted = {op.id for op in touching[:MOST]}
     shown: dict[str, Node] = {}
     for row in grouped(filter(is_op, graph), lambda n: n.side).values():
         for i, op in enumerate(row):

@@ -55,7 +55,8 @@ def play(x: Any, *, prediction: bool = False, names: Values | None = None) -> "P
     Player
     """
     thing, scope = parted(x)
-    record, values = record_of(x), values_in(scope)
+    record = record_of(x)
+    values = values_in(scope)
     steps = step_scopes(values)
     if record is None and scope is not None:  # of what a loop did, the last iteration is drawn
         last: dict[str, Any] = {}
@@ -97,7 +98,9 @@ class Player:
     def __init__(
         self, picture: Picture, events: "Sequence[Event]", *, prediction: bool = False
     ) -> None:
-        self.picture, self.graph, self.prediction = picture, picture.graph, prediction
+        self.picture = picture
+        self.graph = picture.graph
+        self.prediction = prediction
         self.events = [  # here the words of events become text of pictures and pages
             e._replace(text=visible(e.text), formula=visible(e.formula)) for e in events
         ]
@@ -165,7 +168,7 @@ class Player:
     def _question(self, event: "Event") -> dict[str, str] | None:
         """What a learner can predict about an event: a value, else which operator it is."""
         for node, text in event.values.items():
-            if not is_op(self.graph.nodes[node]) and text != NOT_YET:
+            if text != NOT_YET:
                 name = self.graph.nodes[node].name
                 return _asked(node, f"{name} = ?", text.removesuffix(" (seed)"))
         if event.kind in ("enter", "leave"):
@@ -252,7 +255,9 @@ class Running:
     """Walks the operators of a graph in the order in which they run, with a stack of its own."""
 
     def __init__(self, graph: Graph, scopes: Turns) -> None:
-        self.graph, self.links, self.scopes = graph, Links(graph), scopes
+        self.graph = graph
+        self.links = Links(graph)
+        self.scopes = scopes
         self.now: dict[str, Any] = {}  # the values of names at this moment of a run
         #: the operator that holds it, by the region of a sub-block
         self.holders = {r.id: r.holder for r in graph.regions.values() if r.holder}
@@ -357,8 +362,10 @@ class Running:
         # nothing is known before the first turn and after the last
         frames = [*self.iterations(node), {}]
         last = len(frames) - 1
-        turns = [(t, r) for t in range(last)[::step] for r in dict.fromkeys([*tests, *held])]
-        for t, region in [*turns, *((last, test) for test in tests)]:  # a test ends a loop
+        blocks = sorted(held, key=lambda region: region not in tests)  # tests first
+        turns = [(t, region) for t in range(last)[::step] for region in blocks]
+        turns += [(last, test) for test in tests]  # a test ends a loop
+        for t, region in turns:
             inside = self.ops.get(region, [])
             at = t if self.scopes else iteration
             written = {out.name for op in inside for out in self.links.after[op.id]}

@@ -52,7 +52,8 @@ def shorten(text: object, limit: int = LONGEST_NAME) -> str:
     >>> shorten("encoder_layer_12_attention_weights")
     'encoder_layer…ention_weights'
     """
-    shown, head = visible(text), (limit - 1) // 2
+    shown = visible(text)
+    head = (limit - 1) // 2
     if len(shown) > limit:
         shown = f"{shown[:head]}…{shown[head + 1 - limit :]}"
     return shown
@@ -85,7 +86,7 @@ def _columns(text: str) -> int:
 
 def unwrap(value) -> Any:
     """The array inside a Variable or a Tensor, of PyTorch's, too, or the value itself."""
-    if hasattr(value, "is_floating_point") and hasattr(value, "resolve_conj"):
+    if hasattr(value, "resolve_conj"):
         value = value.detach().cpu()
         value = value.to_dense() if value.is_sparse else value
         value = value.float() if str(value.dtype) == "torch.bfloat16" else value
@@ -174,7 +175,8 @@ def strip(value) -> str:
     if not np.isfinite(numbers).all():
         return ""
     cells = np.array([part.mean() for part in np.array_split(numbers, min(numbers.size, _CELLS))])
-    low, wide = cells.min(), np.ptp(cells) or 1.0
+    low = cells.min()
+    wide = np.ptp(cells) or 1.0
     bars = "".join(_BARS[round(7 * float(share))] for share in (cells - low) / wide)
     return f"{bars} ‖{norm(numbers):.3g}‖"
 

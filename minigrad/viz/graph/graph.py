@@ -12,6 +12,7 @@ Vocabulary
     region   a block, a net, or one side of the drawing; regions nest
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -152,8 +153,7 @@ def ends_at_leaf(node: Node) -> bool:
 
 def called(node: Node) -> str:
     """The name of a node; of what adds up a gradient, that of the gradient."""
-    name: str = node.data.get("called", node.name)
-    return name
+    return str(node.data.get("called", node.name))
 
 
 def number_of(node: Node) -> str:
@@ -199,8 +199,8 @@ class Links:
     """Who feeds whom, looked up once for a whole graph."""
 
     def __init__(self, graph: Graph) -> None:
-        self.before: dict[str, list[Node]] = {n: [] for n in graph.nodes}
-        self.after: dict[str, list[Node]] = {n: [] for n in graph.nodes}
+        self.before = defaultdict(list)
+        self.after = defaultdict(list)
         for edge in graph.edges:
             if edge.kind in CARRIES:
                 self.before[edge.head].append(graph.nodes[edge.tail])

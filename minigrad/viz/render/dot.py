@@ -86,7 +86,8 @@ class Places(NamedTuple):
 
 
 def _places(graph: Graph) -> Places:
-    at, lines = ranks(graph), list[Edge]()
+    at = ranks(graph)
+    lines = []
     far = defaultdict(list)
     for edge in graph.edges:
         if edge.kind == "saved" and abs(at[edge.tail] - at[edge.head]) > 1:
@@ -308,8 +309,7 @@ def quote(text: object) -> str:
 
 def has_slots(node: Node) -> bool:
     """Does the label show slots, or a number, and fill the whole node?"""
-    numbered = is_op(node) and node.number is not None
-    return bool(node.ports) or (numbered and node.kind not in ("folded", "pruned"))
+    return bool(node.ports) or (is_op(node) and node.number is not None)
 
 
 def label(node: Node, far: Iterable[str] = ()) -> str:

@@ -122,9 +122,11 @@ def drawings(view: View, draw: Draw) -> list[dict[str, Any]]:
     which drawing a box leads to.
     """
     svg = draw(view)
-    views, shown = [view], [_shown(view, svg, "")]
+    views = [view]
+    shown = [_shown(view, svg, "")]
     number = {}  # of the drawing, by what is inside a box
-    room, tries = _DRAWN, _DRAWINGS if svg and len(view.whole.nodes) <= _LARGE else 0
+    room = _DRAWN
+    tries = _DRAWINGS if svg and len(view.whole.nodes) <= _LARGE else 0
     for each in views:  # grows while it is walked
         for box in each.folds():
             inside = each.inside(box)

@@ -84,7 +84,7 @@ def _close() -> None:
 
 def _by_page(source: str, form: str) -> bytes | None:
     """Viz.js in the page that Python runs in; it knows the widths of the first font of our list."""
-    page: Any = importlib.import_module("minigrad_viz")  # course/site.js registers it
+    page = importlib.import_module("minigrad_viz")  # course/site.js registers it
     first = FONT.split(",")[0]
     drawn = page.render(source.replace(FONT, first), form)
     return drawn.replace(first, FONT).encode() if isinstance(drawn, str) else None

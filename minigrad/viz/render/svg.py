@@ -45,7 +45,9 @@ def to_svg(graph: Graph, drawn: bytes) -> str:
         root.attrib |= {side: f"{size * scale:.0f}pt" for side, size in sizes.items()}
     clear_titles(root)
     _name_parts(graph, root, prefix)
-    title, desc, words = f"{prefix}-title", f"{prefix}-desc", describe(graph)
+    title = f"{prefix}-title"
+    desc = f"{prefix}-desc"
+    words = describe(graph)
     root.attrib |= {"id": prefix, "class": "mg-picture", "role": "img"}
     root.attrib |= {"aria-labelledby": title, "aria-describedby": desc}
     # pixels: a picture that is narrower has words that are too small

@@ -135,7 +135,8 @@ def to_text(graph: Graph, advice: str = "") -> str:
       x              0.5   leaf or parameter
       y = Square(x)  0.25  output, loss
     """
-    links, ops = Links(graph), ordered_ops(graph)
+    links = Links(graph)
+    ops = ordered_ops(graph)
     lines = [visible(graph.title)] if graph.title else []
     for side in ("forward", "backward"):
         groups = grouped((n for n in graph if n.side == side), lambda n: n.region)
