@@ -127,7 +127,6 @@ _SINGLE = 1e-3  #: what a single node may take away without being the one to bla
 _NEAR = 1e-3  #: how near two gradients of float32 must be to be the same
 
 Start = Mapping[tuple[Any, int], Any]  #: (node, which of its outputs) → the seed that arrives there
-Came = list[tuple[Any, int, Any]]  #: by which slot of which node a gradient came
 Trail = tuple[tuple[Any, int], ...]  # the nodes and the slot by which each was left
 
 
@@ -233,7 +232,9 @@ def walked(
                 arrived[to] = arrived[to] + gradient if to in arrived else gradient
 
 
-def flows(start: Start, nodes: Iterable[Any], places: Collection[Any]) -> tuple[list[Flow], Came]:
+def flows(
+    start: Start, nodes: Iterable[Any], places: Collection[Any]
+) -> tuple[list[Flow], list[Any]]:
     """One backward, nothing kept but sizes; and (node, slot, gradient) of what came to ``places``, where it ends."""
     steps = []
     came = []

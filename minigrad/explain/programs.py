@@ -91,7 +91,8 @@ def _tell_numbers(told: Explanation, block: Block, call: BackwardCall, scope) ->
     steps = [s for s in scope.record.steps if s.block == block.idx]
     entered = max(k for k, s in enumerate(steps) if s.kind == "enter")
     values = dict(steps[entered].values)
-    on_path = [n for op in needed_ops(ops[begin:], [told.gradient]) for n in op.input_names]
+    needed = needed_ops(ops[begin:], [told.gradient])
+    counts = dict.fromkeys((n for op in needed for n in op.input_names), 1)
     read = {n for op in ops[begin:] if op.role == "backward" for n in op.input_names}
     forward = []
     flows = []
@@ -110,7 +111,6 @@ def _tell_numbers(told: Explanation, block: Block, call: BackwardCall, scope) ->
             for k, n in enumerate(node.next_functions):
                 flows.append(Flow(node, k, (n, 0), max(came), size_of(made[n]), n not in read))
     told.total = values[told.gradient]
-    counts = dict.fromkeys(on_path, 1)
     alarms = (forward_trouble(target, values[target], forward[::-1]) for target in call.targets)
     alarm = next(filter(any, alarms), None)
     told.remark(*alarm or trouble(flows, counts, (told.gradient, 0), told.total))

@@ -137,7 +137,7 @@ class Picture:
     def __repr__(self) -> str:
         return self.text
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **_) -> dict[str, Any]:
         bundle = {"text/plain": self.text}
         if self.svg:
             bundle["image/svg+xml"] = self.svg

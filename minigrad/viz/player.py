@@ -191,7 +191,7 @@ class Player:
     def __repr__(self) -> str:
         return self.text()
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **_) -> dict[str, Any]:
         bundle = {"text/plain": self.text()}
         if svg := self.picture.svg:
             bundle["image/svg+xml"] = svg

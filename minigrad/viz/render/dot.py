@@ -29,10 +29,9 @@ from ..graph.style import (
     node_style,
     region_style,
 )
-from .rank import layers, ranks
+from .rank import APART, layers, ranks
 
 _MARGIN = 11  # points between a frame and what stands in it
-_APART = 14  # points between two nodes, or a node and a line
 _TITLE, _NOTE = 40, 88  # letters in a row of the title of a frame, of a note
 _BESIDE = 20  # letters of a name and what stands beside it; what is longer stands below
 _SPACE = {
@@ -107,10 +106,10 @@ def estimated_width(graph: Graph) -> float:
     place = {n.id: n.region or n.side for n in graph}
     rooms: dict[str, Counter[int]] = defaultdict(Counter)
     for name, width in widths.items():
-        rooms[place[name]][at[name]] += round(width) + _APART
+        rooms[place[name]][at[name]] += round(width) + APART
     for edge in lines:
         low, high = sorted((at[edge.tail], at[edge.head]))
-        rooms[place[edge.tail]].update(dict.fromkeys(range(low + 1, high), _APART))
+        rooms[place[edge.tail]].update(dict.fromkeys(range(low + 1, high), APART))
     for region in reversed(graph.regions.values()):
         room = rooms.pop(region.id, Counter())
         if room and region.parent:

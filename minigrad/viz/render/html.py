@@ -24,8 +24,6 @@ _HERE = Path(__file__).parent.parent / "browser"
 _DRAWINGS, _DRAWN, _LINES, _LARGE = 12, 400, 160, 10_000
 _CELLS = 16_384  # elements of arrays that a page holds
 
-Draw = Callable[[View], str | None]
-
 
 def page(
     code: str, svg: str | None, data: Mapping[str, Any], words: str, title: str, summary: str
@@ -117,7 +115,7 @@ def _text(*names: str) -> str:
 # ---- A big picture: search it, click a folded box open, fold it back ----
 
 
-def drawings(view: View, draw: Draw) -> list[dict[str, Any]]:
+def drawings(view: View, draw: Callable[[View], str | None]) -> list[dict[str, Any]]:
     """The picture, and what its first boxes open into, one within the other; ``opens`` of each says
     which drawing a box leads to.
     """

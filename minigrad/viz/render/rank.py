@@ -46,7 +46,7 @@ def _neighbours(graph: Graph) -> tuple[dict[str, list[str]], dict[str, list[str]
 # ---- Ranks with room: what does not fit beside each other stands one below the other ----
 
 ROOM = 300.0  # points for each side
-_APART = 14.0  # points between two nodes
+APART = 14  # points between two nodes, or a node and a line
 
 
 def layers(graph: Graph, at: dict[str, int], widths: dict[str, float]) -> dict[str, int]:
@@ -86,7 +86,7 @@ def _shelves(
         op = is_op(graph.nodes[name])
         room: dict[str, float] = defaultdict(float)
         for node in nodes:
-            room[node.side] += widths[node.id] + _APART
+            room[node.side] += widths[node.id] + APART
         lowest = max((rank_of[n] + 1 for n in above[name] if n in rank_of), default=-1)
         ranks: Iterable[int] = count(max(lowest, last + 1 if op and rank_of else 0))
         if lowest < 0 and rank_of and not op:
