@@ -17,7 +17,8 @@ from .graph.graph import CARRIES, Edge, Graph, Links, Node, called, ends_at_leaf
 from .render.words import names_of
 
 FULL = 150  # nodes drawn in full
-_TIGHTER, _FEWEST = 0.8, 8  # nodes that a picture may have when it is folded more
+_TIGHTER = 0.8  # of its nodes a picture may have when it is folded more
+_FEWEST = 8  # nodes of a picture that is folded no more
 MODULES = 80  # nodes drawn before frames of modules are closed
 AROUND = 2  # operations shown before and after each one that was found
 MOST = 40  # operations drawn in full

@@ -21,8 +21,8 @@ from .render.words import describe, to_text
 
 _MOST_FOR_PNG = 150  # nodes
 _MOST_PIXELS = 8_000_000
-#: points: estimated so narrow, a drawing fits a page; estimated so wide, it is not even tried
-_NO_DOUBT, _NO_HOPE = 0.7 * WIDEST, 1.15 * WIDEST
+_NO_DOUBT = 0.7 * WIDEST  # points: estimated so narrow, a drawing fits a page
+_NO_HOPE = 1.15 * WIDEST  # estimated so wide, it is not even tried
 
 
 class Picture:
@@ -166,9 +166,7 @@ class Picture:
         return drawings(self.view, self._svg_of)
 
 
-Savers = Mapping[str, Callable[[Any], str | bytes | None]]  # what a file holds, by its ending
-
-_SAVERS: Savers = {
+_SAVERS = {  # what a file holds, by its ending
     ".svg": lambda p: p.svg,
     ".png": lambda p: p.png,
     ".pdf": lambda p: layout.layout(p.dot, "pdf"),
@@ -178,7 +176,9 @@ _SAVERS: Savers = {
 }
 
 
-def saved(shown, kind: str, path: str | Path, savers: Savers) -> Path:
+def saved(
+    shown, kind: str, path: str | Path, savers: Mapping[str, Callable[[Any], str | bytes | None]]
+) -> Path:
     """Write a picture or a player to a file, as the ending of its name says."""
     target = Path(path)
     save = savers.get(target.suffix.lower())

@@ -60,7 +60,7 @@ class RegionStyle(NamedTuple):
 _N, _E = NodeStyle, EdgeStyle  # short, so that a row of a table is a line
 
 # fmt: off
-NODE_STYLES: dict[str, NodeStyle] = {
+NODE_STYLES = {
     "value":         _N("ellipse", BLUE,       "#EAF4FB", 1.5, "forward value"),
     "leaf":          _N("ellipse", GREEN,      "#E3F5EF", 1.5, "leaf or parameter", peripheries=2),
     "data":          _N("ellipse", GREY,       "#F3F3F3", 1.5, "no gradient here", dashed=True),
@@ -81,7 +81,7 @@ NODE_STYLES: dict[str, NodeStyle] = {
     "folded":        _N("box",     BLUE,       "#CFE5F5", 2,   "repeated segment", peripheries=3),
 }
 
-EDGE_STYLES: dict[str, EdgeStyle] = {
+EDGE_STYLES = {
     "flow":       _E(BLUE,       1.5, "data, forward"),
     "grad":       _E(VERMILLION, 1.5, "gradient, backward", reversed=True),
     "accumulate": _E(PURPLE,     1.5, "gradient on its way into a sum", reversed=True),
@@ -95,7 +95,7 @@ EDGE_STYLES: dict[str, EdgeStyle] = {
     "loop":       _E(BLUE,       3,   "carried to the next step"),
 }
 
-REGION_STYLES: dict[tuple[str, bool], RegionStyle] = {
+REGION_STYLES = {
     ("forward", False):  RegionStyle("#4A90C2", "#F6FAFD"),
     ("forward", True):   RegionStyle(BLUE, "#E4F1FA"),
     ("backward", False): RegionStyle("#CF7234", "#FFFAF6"),

@@ -32,7 +32,8 @@ from ..graph.style import (
 from .rank import APART, layers, ranks
 
 _MARGIN = 11  # points between a frame and what stands in it
-_TITLE, _NOTE = 40, 88  # letters in a row of the title of a frame, of a note
+_TITLE = 40  # letters in a row of the title of a frame
+_NOTE = 88  # of a note
 _BESIDE = 20  # letters of a name and what stands beside it; what is longer stands below
 _SPACE = {
     "LR": {"rankdir": "LR", "nodesep": "0.42", "ranksep": "0.4"},

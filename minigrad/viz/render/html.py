@@ -19,9 +19,11 @@ from ..graph.format import Array, visible
 from .words import describe, names_of
 
 _HERE = Path(__file__).parent.parent / "browser"
-#: of a picture that opens: drawings of what is in its boxes, nodes in all, the lines of one, and the nodes of
-#: the graph behind it: more take seconds to lay out
-_DRAWINGS, _DRAWN, _LINES, _LARGE = 12, 400, 160, 10_000
+# of a picture that opens; more take seconds to lay out
+_DRAWINGS = 12  # of what is in its boxes
+_DRAWN = 400  # nodes in all of these
+_LINES = 160  # of one
+_LARGE = 10_000  # nodes of the graph behind it
 _CELLS = 16_384  # elements of arrays that a page holds
 
 

@@ -26,9 +26,11 @@ _ATTRIBUTES = """
     fill-opacity stroke-opacity
 """
 ATTRIBUTES = frozenset(_ATTRIBUTES.split())
-_PAGE, _SMALLEST_SCALE = 637.0, 0.94  # points; below this scale words have less than 12 pixels
+_PAGE = 637.0  # points
+_SMALLEST_SCALE = 0.94  # below it words have less than 12 pixels
 WIDEST = _PAGE / _SMALLEST_SCALE  # points that are as wide as a page when they are made smaller
-_SMALL, _TIGHTER = 10.5, 0.96  # browsers set small letters wider than the layout measures them
+_SMALL = 10.5  # points: browsers set such letters wider than the layout measures them
+_TIGHTER = 0.96  # what they are made smaller by
 
 
 def to_svg(graph: Graph, drawn: bytes) -> str:
