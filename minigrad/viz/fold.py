@@ -284,10 +284,20 @@ def _folded_box(names: dict[Segment | None, str], segment: Segment, nodes: list[
     members = []
     for node in nodes:  # what stands for a closed frame is not in the graph that is not folded
         members += [node.id] * (node.kind != "folded") + node.data.get("members", [])
-    data = {"ops": 0 if segment.leaves else size_of(segment.ops), "members": members}
-    data["segment"] = [n.id for n in segment.ops]
-    about = {"side": segment.side, "region": segment.ops[0].region, "twin": names.get(segment.twin)}
-    box = box_of(names[segment], segment.name, segment.words, data, **about)
+    data = {
+        "ops": 0 if segment.leaves else size_of(segment.ops),
+        "members": members,
+        "segment": [n.id for n in segment.ops],
+    }
+    box = box_of(
+        names[segment],
+        segment.name,
+        segment.words,
+        data,
+        side=segment.side,
+        region=segment.ops[0].region,
+        twin=names.get(segment.twin),
+    )
     if not segment.leaves:
         box.lines += _leaves_in(nodes, segment.side)
     return box
@@ -319,8 +329,10 @@ def _joined(graph: Graph, place: dict[str, str]) -> list[Edge]:
             lines[tail, head, edge.kind].append(edge)
     for (tail, head, _), (first, *others) in lines.items():
         joined = replace(first, tail=tail, head=head)
-        joined.tail_port = first.tail_port if tail == first.tail else None
-        joined.head_port = first.head_port if head == first.head else None
+        if tail != first.tail:
+            joined.tail_port = None
+        if head != first.head:
+            joined.head_port = None
         ends = graph.nodes.keys() & {tail, head}
         if len(others) >= _MANY and any(is_op(graph.nodes[n]) for n in ends):
             joined.label = f"{1 + len(others)} parts"

@@ -103,7 +103,7 @@ def _told(word: str, array: Array) -> dict[str, Any]:
     fits = array.ndim > 1 and 1 < row <= 128 and array.size <= 128 * row
     wide = row if fits else math.ceil(math.sqrt(array.size))
     numbers = " ".join(
-        str(int(number)) if isinstance(number, int) else f"{number:.3g}"
+        f"{number:d}" if isinstance(number, int) else f"{number:.3g}"
         for number in array.ravel().tolist()
     )
     return {"word": word, "shape": array.shape, "wide": wide, "numbers": numbers}

@@ -96,8 +96,7 @@ def _has_pygraphviz() -> bool:
 
 def _fonts() -> dict[str, Any]:
     """Where the child runs: among the fonts that matplotlib carries, which `fonts.conf` has it use."""
-    matplotlib = importlib.util.find_spec("matplotlib")
-    origin = matplotlib.origin if matplotlib is not None else None
+    origin = getattr(importlib.util.find_spec("matplotlib"), "origin", None)
     if sys.platform != "linux" or "FONTCONFIG_FILE" in os.environ or origin is None:
         return {}
     return {

@@ -35,7 +35,8 @@ def _neighbours(graph: Graph) -> tuple[dict[str, list[str]], dict[str, list[str]
     below = defaultdict(list)
     for edge in graph.edges:
         style = edge_style(edge, graph.nodes[edge.tail].side)
-        tail, head = (leader(graph.nodes[end]) for end in (edge.tail, edge.head))
+        tail = leader(graph.nodes[edge.tail])
+        head = leader(graph.nodes[edge.head])
         if style.constraint and tail != head and edge.kind != "loop":
             first, second = (head, tail) if style.reversed else (tail, head)
             above[second].append(first)
