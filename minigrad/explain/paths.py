@@ -384,7 +384,8 @@ def _facts(saved: Mapping[str, Any]) -> str:
         array = as_array(value)
         if array.dtype.kind not in "fiub" or not array.size:
             continue
-        told, counts = ["True"] * bool(array.all()), {"False": array == 0}
+        told = ["True"] * bool(array.all())
+        counts = {"False": array == 0}
         if array.dtype.kind != "b":
             low, high = f"{array.min():.4g}", f"{array.max():.4g}"
             told = [low if low == high else f"{low} to {high}"]

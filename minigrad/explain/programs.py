@@ -191,7 +191,8 @@ def _through(block: Block, k: int, name: str, call: BackwardCall) -> tuple[list[
             return [f"{by} has no gradient rule"], []
         slot = next(s for s, names in op.inputs.items() if name in names)
         return [f"{by} has no gradient for its input {slot!r}"], []
-    cuts, through = [], []
+    cuts = []
+    through = []
     flows = connections(block, op, call.no_grad)
     for out in op.output_names:
         var = block.find_var(out)

@@ -95,8 +95,7 @@ class TorchGraph:
     def __init__(self, output, end: str) -> None:
         # of a leaf, its AccumulateGrad
         root = output.grad_fn or output.view_as(output).grad_fn.next_functions[0][0]
-        order = walk_order([root])
-        self.nodes = {fn: TorchNode(fn, -k) for k, fn in enumerate(order)}
+        self.nodes = {fn: TorchNode(fn, -k) for k, fn in enumerate(walk_order([root]))}
         for fn, node in self.nodes.items():
             node.next_functions = tuple((self.nodes.get(to), k) for to, k in fn.next_functions)
         self.output = output

@@ -21,7 +21,8 @@ def last_start() -> Start:
     """Where the last backward began, leaves left out; empty if one of the nodes is gone."""
     start: dict[Any, Any] = {}
     for ref, index, seed in backward.last_starts:
-        seed, place = getattr(seed, "_data", seed), (ref(), index)
+        seed = getattr(seed, "_data", seed)
+        place = (ref(), index)
         start[place] = start[place] + seed if place in start else seed
     return {} if any(node is None for node, _ in start) else start
 

@@ -70,7 +70,8 @@ class Picture:
         """
         tried = []
         while True:
-            graph, expected = self.view.graph, self._expected_width()
+            graph = self.view.graph
+            expected = self._expected_width()
             drawn, width = (None, math.inf) if expected >= _NO_HOPE else self._drawn()
             if expected < _NO_DOUBT or width <= WIDEST or not layout.available():
                 return graph, drawn
@@ -157,7 +158,8 @@ class Picture:
         shown = dict(first)
         svg = shown.pop("svg")
         data = {"shown": shown, "drawings": packed(others), "arrays": arrays_of(self.view)}
-        words, title = f"{self.describe()}\n\n{self.text}", self.graph.title or "Graph"
+        words = f"{self.describe()}\n\n{self.text}"
+        title = self.graph.title or "Graph"
         return page("explorer.js", svg, data, words, title, "In words")
 
     @functools.cached_property

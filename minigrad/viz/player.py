@@ -25,7 +25,7 @@ from .render.words import ordered_ops
 Values = Mapping[str, Any]  # by name
 Turns = Mapping[str, Sequence[Values]]  # of each step scopes, the values of every turn
 Texts = Mapping[str, str]  # by node
-NOTHING: Texts = MappingProxyType({})
+NOTHING: Values = MappingProxyType({})
 
 #: what kind of event it is that a node of some kind runs, on the backward side
 _VERBS = {
@@ -238,7 +238,7 @@ class Event(NamedTuple):
 
 
 def run_events(
-    graph: Graph, scopes: Turns | None = None, record=None, whole: Graph | None = None
+    graph: Graph, scopes: Turns = NOTHING, record=None, whole: Graph | None = None
 ) -> list[Event]:
     """What runs, in its order: forward ops, seed, backward ops; blocks are entered and left.
 
@@ -246,7 +246,7 @@ def run_events(
     Without one the graph tells the order, and ``scopes`` the values of each turn of a loop: name of
     the step scopes -> one dict per turn.  ``whole`` is the graph before it was folded.
     """
-    play = Running(graph, scopes or {})
+    play = Running(graph, scopes)
     ran = play.run(None, None, {}) if record is None else play.recorded(record, whole or graph)
     return [*ran, *play.given()]
 
@@ -295,7 +295,8 @@ class Running:
             place = drawn.get((done.block, done.number))
             if box and done.kind == "op" and place is not box:
                 yield self.step(box, turns[-1], wrote)
-                box, wrote = None, {}
+                box = None
+                wrote = {}
             if done.kind == "enter":
                 turns.append(turns[-1] if done.turn is None else done.turn)
             within = inside.get(done.block, [])
@@ -347,8 +348,13 @@ class Running:
         said = f"{what} {number_of(node)}{node.name}{' ' * bool(told)}{told}{again}"
         if "called" in node.data:
             said = f"Add up at {node.name}: {node.lines[0]}"
+        # its numbers, and what comes out: g·(1 − e²) = 1·(1 − 0.9987) = …
+        if "slots" in node.data:
+            rules = [slot.worked(self.now) for slot in node.data["slots"]]
+        else:
+            rules = [line for line in node.lines if "=" in line]
         nodes = (node.id, *(n.id for n in outs))
-        return Event(kind, nodes, said, formula(node, self.now), texts, iteration)
+        return Event(kind, nodes, said, "  ".join(rules), texts, iteration)
 
     def nested(self, node: Node, iteration: int | None) -> Iterator[Event]:
         """What an operator with blocks does: enter, run, leave; turn by turn, a test before each.
@@ -410,10 +416,3 @@ def scoped(nodes: Iterable[Node], values: Values) -> dict[str, str]:
     """The values that nodes have, of those in ``values``."""
     known = [n for n in nodes if n.kind != "scopes" and n.name in values]
     return {n.id: format_value(values[n.name]) for n in known}
-
-
-def formula(node: Node, values: Values) -> str:
-    """The rule of an operator, its numbers and what comes out: ``g·(1 − e²) = 1·(1 − 0.9987) = …``."""
-    if "slots" in node.data:
-        return "  ".join(slot.worked(values) for slot in node.data["slots"])
-    return "  ".join(line for line in node.lines if "=" in line)
