@@ -6,14 +6,14 @@
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ...atomic import gc_paused
 from ...errors import describe, wrong
 from ...grad_names import GradNames, free_names
 from ...ops.shape import fits
-from ...primitives.arguments import as_list
+from ...primitives.arguments import Attrs, as_list
 from ...primitives.registry import REGISTRY
 from ..program.block import Block
 from ..program.operator import Operator, Ops, names_of, op_info
@@ -97,13 +97,13 @@ def gradients(
     for kind, given in (("targets", outs), ("inputs", ins)):
         if not given:
             raise wrong(f"gradients({kind}=[]) names no Variable", "static.gradients(loss, [w, b])")
-    for value in [*outs, *ins]:
+    for value in outs + ins:
         if not isinstance(value, Variable):
             what = f"gradients() takes Variables, not {describe(value)}"
             raise wrong(what, "Variables of a Program; mg.grad takes Tensors")
     block = outs[0].program.current_block()
     with block.program.transaction(), gc_paused():
-        for v in [*outs, *ins]:
+        for v in outs + ins:
             block.program.as_variable(v, block)
         for target in outs:
             if target.dtype.kind != "f":
@@ -133,22 +133,20 @@ def _appended(
 
 
 def _seed_op(job: "BackwardJob", target: Variable, seed) -> Operator:
-    out = {"out": [job.names[target.name]]}
+    kind, given, attrs = "fill_ones_like", {"x": [target.name]}, Attrs()
     if seed is not None:
         var = job.block.program.as_variable(seed, job.block)
         if not fits(var.shape, target.shape):
             what = f"the seed {var!r} must have the shape of its target {target!r}"
             raise wrong(what, f"a seed of shape {list(target.shape)}")
-        given, kind = {"x": [var.name]}, "assign"
+        kind, given = "assign", {"x": [var.name]}
         if -1 in (*var.shape, *target.shape):  # sizes are compared when it runs
             given["shape_like"], kind = [target.name], "reshape"
-        seed_op = Operator(kind, given, out, {}, "loss")
-    elif -1 in target.shape:
-        seed_op = Operator("fill_ones_like", {"x": [target.name]}, out, {}, "loss")
-    else:
-        attrs = {"shape": target.shape, "value": 1.0, "dtype": target.dtype.name}
-        seed_op = job.block._operator(REGISTRY["fill_constant"], (), attrs)
-        seed_op.outputs, seed_op.role = out, "loss"
+    elif -1 not in target.shape:
+        ones = {"shape": target.shape, "value": 1.0, "dtype": target.dtype.name}
+        kind, given = "fill_constant", {}
+        attrs = job.block._operator(REGISTRY[kind], (), ones).attrs  # without defaults
+    seed_op = Operator(kind, given, {"out": [job.names[target.name]]}, attrs, "loss")
     for maker in reversed(job.block.ops):  # whose line the seed has, too
         if target.name in maker.output_names:
             return seed_op.at(maker)
@@ -195,10 +193,6 @@ class BackwardJob:
     names: GradNames
     trace: list[Any] | None
     callbacks: Sequence[Callback]
-    ops: list[Operator] = field(init=False)
-    targets: list[str] = field(init=False)
-    reached: set[str] = field(init=False)
-    gaps: bool = field(init=False)
 
     def gradient(self, v: Variable) -> Variable | None:
         """The gradient of a variable that was asked for; None where none arrives."""

@@ -215,7 +215,7 @@ NUMBERS = (int, float)
 COMPARED = (int, float, str, tuple)
 
 
-def _number(value: Any, args: Args) -> Any:
+def _number(value, args: Args) -> Any:
     """A number of NumPy as Python's; as an array if it makes what it meets wider, which that one never does."""
     check_known(value)
     if type(value) is not np.float64:
@@ -224,6 +224,6 @@ def _number(value: Any, args: Args) -> Any:
     return np.array(value) if min(sizes, default=8) < 8 else float(value)
 
 
-def _is_default(value: Any, default: Any) -> bool:
+def _is_default(value, default) -> bool:
     alike = type(value) is type(default) and isinstance(value, COMPARED)
     return value is default or (alike and value == default)

@@ -80,7 +80,7 @@ def while_loop(cond: Function, body: Function, loop_vars: Sequence[Any]) -> list
     return append_control(outer, "while", inputs, attrs, out=starts)["out"]
 
 
-def _one_bool(block: Block, value: Any, what: str) -> Variable:
+def _one_bool(block: Block, value, what: str) -> Variable:
     pred = block.program.as_variable(value, block)
     if pred.dtype.kind != "b" or any(n != 1 for n in pred.shape):
         what = f"{what}, not {pred!r}"
@@ -134,13 +134,13 @@ def _branch(outer: Block, function: Callable[[], Any]) -> tuple[Block, type | No
 Packed = tuple[type | None, Listed]
 
 
-def _unpacked(returned: Any) -> Packed:
+def _unpacked(returned) -> Packed:
     """How a branch packs its results (None: one bare value), and the results."""
     kind = next((t for t in (tuple, list) if isinstance(returned, t)), None)
     return (list, []) if returned is None else (kind, as_list(returned))
 
 
-def _variables(block: Block, values: Any) -> list[Variable]:
+def _variables(block: Block, values) -> list[Variable]:
     return [block.program.as_variable(v, block) for v in as_list(values)]
 
 
@@ -172,7 +172,7 @@ def switch(cases: Sequence[tuple[Any, Callable[[], Any]]], default: Callable[[],
     if not cases:
         return default()
     (pred, function), *rest = cases
-    return cond(pred, function, (lambda: switch(rest, default)) if rest else default)
+    return cond(pred, function, lambda: switch(rest, default))
 
 
 @all_or_nothing()
@@ -325,7 +325,7 @@ def same_types(a: Variable, b: Variable) -> bool:
     return a.dtype == b.dtype and fits(a.shape, b.shape)
 
 
-def next_values(block: Block, given: Any, starts: list[Variable], what: str) -> list[Variable]:
+def next_values(block: Block, given, starts: list[Variable], what: str) -> list[Variable]:
     """What a step hands on, checked against what the loop started from."""
     values = as_list(given)
     if len(values) != len(starts):

@@ -288,7 +288,7 @@ def backward_op(
 # -- What users pass: Variables or names, one or several, and operators slot by slot -------
 
 
-def several(given: Any) -> Listed:
+def several(given) -> Listed:
     """The items of a list, tuple, set …; one Variable or name counts as a list of one, None as none at all.
 
     >>> several("w"), several(("w", "b")), several(None)
@@ -301,7 +301,7 @@ def several(given: Any) -> Listed:
     return list(given)
 
 
-def name_of(item: Any, what: str) -> str:
+def name_of(item, what: str) -> str:
     """The name that a Variable or a text stands for.  Errors: `ProgramError` for anything else."""
     if isinstance(item, Variable):
         return item.name
@@ -317,7 +317,7 @@ def unwritten(name: str) -> MinigradError:
     return wrong(what, "static.verify(program) names the operator")
 
 
-def names_of(program: Program, given: Any, what: str, root: bool = False) -> list[str]:
+def names_of(program: Program, given, what: str, root: bool = False) -> list[str]:
     """The names that were given, all of them known (with ``root``, in block 0).  Errors: `ProgramError`."""
     names = [name_of(item, what) for item in several(given)]
     blocks = program.blocks[:1] if root else program.blocks
@@ -335,7 +335,7 @@ def names_of(program: Program, given: Any, what: str, root: bool = False) -> lis
 _BUILDERS = {"while": "while_loop", "cond": "cond", "recurrent": "static_rnn"}
 
 
-def slots_of(given: Any) -> Slots:
+def slots_of(given) -> Slots:
     """``{"x": variable or name or list}`` as ``{"x": [names]}``.  Errors: `ProgramError`."""
     slots = {}
     for slot, names in (given or {}).items():

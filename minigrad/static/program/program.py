@@ -361,7 +361,7 @@ def error_clip(variable: Variable, min: float, max: float) -> None:
     variable.program.error_clips[variable.name] = (float(min), float(max))
 
 
-def lift(program: Program, tensor: Any) -> Variable:
+def lift(program: Program, tensor) -> Variable:
     """The parameter or constant that a Tensor stands for.  Errors: `ProgramError` where nothing is traced."""
     if not program.lifts_tensors:
         raise wrong(

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
-from typing import Any
 
 from ...errors import wrong
 from .block import Block
@@ -137,7 +136,7 @@ def _no_running_statistics(program: Program) -> None:
                 )
 
 
-def prune(program: Program, targets: Any) -> Program:
+def prune(program: Program, targets) -> Program:
     """A copy with only the operators of the root block that the targets need, and the blocks these hold."""
     copy = copy_program(program)
     block = copy.global_block()

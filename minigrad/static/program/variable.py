@@ -30,7 +30,7 @@ class ShapeOf:
     def __len__(self) -> int:
         return self.rank
 
-    def _unknown(self, *args: Any) -> Any:
+    def _unknown(self, *args) -> Any:
         raise wrong(
             f"a gradient rule computes with the shape of {self.name!r}, which has a size -1 and is "
             "known only when the program runs",
@@ -157,7 +157,7 @@ class OpenSize(int):
     """-1, the size of an axis that only a run decides; a user's arithmetic with it is an error."""
 
 
-def check_known(value: Any) -> None:
+def check_known(value) -> None:
     """Errors: `ProgramError` where a value is a size that is not known yet."""
     if isinstance(value, OpenSize):
         what = "a size of -1 is not known while the program is being built: Python cannot compute with it"
@@ -201,7 +201,7 @@ def plain_variable(block: "Block", name: str, shape: Shape, dtype: DType, stop: 
     return var
 
 
-def check_name(name: Any) -> None:
+def check_name(name) -> None:
     """A variable's name is a short text, unlike any other part of a program.  Errors: `ProgramError`."""
     if isinstance(name, str) and _USUAL.fullmatch(name):
         return

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from ...errors import ProgramError, did_you_mean
 from ...grad_names import EMPTY
 from .block import Block, out_of_order
-from .operator import BLOCK_ATTRS, CONTROL, ROLES, Operator, check_slots, op_info, outputs_of
+from .operator import BLOCK_ATTRS, CONTROL, Operator, check_slots, op_info, outputs_of
 from .program import Program
 from .variable import check_name
 
@@ -163,16 +163,11 @@ def operators_fit(program: Program) -> None:
     Blocks inside control flow do not write variables of blocks around them, but for what outlives a
     run.
     """
-    fitting = set[Any]()  # forms that fit: a type, its slots, how many names each has, its attrs
     for place in _places(program):
         block, k, op = place
         try:
             info = op_info(op.type)
-            lengths = *map(len, op.inputs.values()), *map(len, op.outputs.values())
-            form = (op.type, *op.inputs, None, *op.outputs, None, *op.attrs, *lengths)
-            if form not in fitting or op.role not in ROLES:
-                check_slots(info, op)
-                fitting.add(form)
+            check_slots(info, op)
         except ProgramError as error:
             raise ProgramError(f"block {block.idx}, #{k}: {error}") from None
         if not op.outputs:
