@@ -117,8 +117,9 @@ def read(scope, name: str, reader) -> Any:
         value = scope[name]
     except KeyError:
         known = scope if isinstance(scope, Mapping) else scope.values
-        hint = f"; give it before the run: scope[{name!r}] = …"
-        hint = hint if name.endswith(GRAD) else did_you_mean(name, known)
+        hint = did_you_mean(name, known)
+        if name.endswith(GRAD):
+            hint = f"; give it before the run: scope[{name!r}] = …"
         raise ProgramError(
             f"{name!r} has no value in this scope{hint}\n  read by {reader}"
         ) from None
@@ -346,15 +347,15 @@ def _zeros(value) -> Any:
 # -- an operator → its grad op, in four processes ------------------------------------------------
 
 
-def grad_type(op: Operator) -> str:
-    """The type of the grad op, from the table.  Errors: `ProgramError` if there is none."""
+def primitive_of(op: Operator) -> Any:
+    """The primitive whose rules make the grad op.  Errors: `ProgramError` if there is none."""
     info = op_info(op.type)
     if info.is_grad or info.forward is None or not info.forward.rules:
         raise wrong(
             f"{op.type!r} has no grad op: no gradient rule is declared\n  in {op}",
             "declare one: the primitive's .grad(x=lambda out_grad: …)",
         )
-    return op.type + "_grad"
+    return info.forward
 
 
 def build_grad_op(op: Operator) -> Operator:
@@ -369,12 +370,10 @@ def build_grad_op(op: Operator) -> Operator:
         raise ProgramError(f"{op.type!r} is a net, and so is its backward; repair: Backward(net)")
     if isinstance(op, RnnOp):
         return rnn_grad_op(op, set())
-    kind = grad_type(op)  # 1. the type
-    p: Any = op_info(op.type).forward
-    flow = op.input_names, tuple(s for s in op.inputs if s in p.rules)
-    # 2. what its rules read, and 3. the gradients, in and out
-    slots = default_grad_op(None, op, p, flow, GradNames(set()))
-    grad_op = Operator(kind, slots.inputs, slots.outputs, op.attrs)  # 4. build
+    p = primitive_of(op)
+    # 1. the type, 2. what its rules read, and 3. the gradients, in and out
+    made = default_grad_op(None, op, p, op.input_names, GradNames(set()))
+    grad_op = Operator(made.type, made.inputs, made.outputs, made.attrs)  # 4. build
     grad_op.at(op).forward_op, grad_op.role = op, "backward"
     return grad_op
 
@@ -425,7 +424,7 @@ def Backward(op: Operator, no_grad: Collection[str] = ()) -> Operator:
         hint = did_you_mean(name, sorted(known))
         raise wrong(f"no_grad names {name!r}, which {op.type!r} does not have{hint}")
     if not isinstance(op, NetOp | RnnOp):
-        grad_type(op)
+        primitive_of(op)
     slots = ["out"] if isinstance(op, NetOp) else [s for s in op.outputs if s != "scopes"]
     leaving = (name for slot in slots for name in op.outputs[slot])
     return differentiate(op, blocked, grads(n for n in leaving if n not in blocked))[0]

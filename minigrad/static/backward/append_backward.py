@@ -63,8 +63,7 @@ def append_backward(
             names = names_of(program, parameter_list, "parameter_list", root=True)
             asked = parameters = [program.global_block().vars[name] for name in names]
         job = _appended(block, [(loss, None)], asked, no_grad_set, trace, callbacks)
-        pairs = [(v, job.gradient(v)) for v in parameters]
-        return [(v, g) for v, g in pairs if g is not None]
+        return [(v, g) for v in parameters if (g := job.gradient(v)) is not None]
 
 
 def gradients(
@@ -200,16 +199,16 @@ class BackwardJob:
 
     def build(self, seeds: Seeds) -> None:
         """Run the passes up to, but not including, appending."""
-        block, forward = self.block, self.forward
+        forward = self.forward
         # a target that is cut hands nothing on; if all are cut, the seeds say what was asked
         seeds = [(n, op) for n, op in seeds if n not in self.no_grad] or seeds
         self.targets = [n for n, _ in seeds]
-        ops, wanted = forward.ops, self.wanted
-        path = find_op_path(forward, ops, self.targets, wanted, self.no_grad)
-        self.reached = wanted & {*self.targets, *(n for _, flow in path for n in flow[0])}
-        self.ops = self.raw_grad_ops(ops, path, seeds)
+        path = find_op_path(forward, forward.ops, self.targets, self.wanted, self.no_grad)
+        flowing = {n for _, flow in path for n in flow}
+        self.reached = self.wanted & flowing.union(self.targets)
+        self.ops = self.raw_grad_ops(forward.ops, path, seeds)
         self._show("raw")
-        self.ops = passes.add_up_repeated_gradients(self.ops, block.idx)
+        self.ops = passes.add_up_repeated_gradients(self.ops, self.block.idx)
         self._show("added up")
         sources = self.names.sources() if self.gaps else {}
         self.ops = passes.fill_missing_gradients(self.ops, sources)
@@ -219,12 +218,11 @@ class BackwardJob:
 
     def append(self) -> None:
         """Append the operators, create their variables, call the callbacks."""
-        written = self.block.written
-        passes.append_to_block(self.block, self.ops, self.names.sources(), self.callbacks)
-        gradients = {v: g for v, g in self.names.items() if g in written}
-        self.block.program.backward_calls.append(
-            BackwardCall(self.block.idx, self.targets, self.no_grad, gradients)
-        )
+        block = self.block
+        passes.append_to_block(block, self.ops, self.names.sources(), self.callbacks)
+        gradients = {v: g for v, g in self.names.items() if g in block.written}
+        call = BackwardCall(block.idx, self.targets, self.no_grad, gradients)
+        block.program.backward_calls.append(call)
         self._show("with variables")
 
     def _show(self, name: str) -> None:
@@ -250,7 +248,7 @@ class BackwardJob:
                 passes.read_zeros(grad_ops, start, name, grads[name])
             used.update(have.intersection(op.output_names))
             have.difference_update(*op.outputs.values())
-            have.update(flow[0])
+            have.update(flow)
         return grad_ops
 
 

@@ -24,19 +24,21 @@ from ..program.operator import BRANCHES, CONTROL, Operator, backward_op, op_info
 from ..program.transform import copy_into, needed_ops
 from ..program.variable import Variable
 from ..run.kernels import run_op
-from .op_path import Flow, dependence, find_op_path, over_all_steps
+from .op_path import dependence, find_op_path, over_all_steps
 from .passes import append_to_block, read_instead
 
 if TYPE_CHECKING:
     from .append_backward import BackwardJob
 
 
-def grad_ops_of(job: BackwardJob, op: Operator, flow: Flow, have: Container[str]) -> list[Operator]:
+def grad_ops_of(
+    job: BackwardJob, op: Operator, flow: list[str], have: Container[str]
+) -> list[Operator]:
     """The grad ops of one operator.
 
-    ``flow``: the inputs that want a gradient, and their slots; ``have``: the outputs whose gradient exists.
+    ``flow``: the inputs that want a gradient; ``have``: the outputs whose gradient exists.
     """
-    info, inputs = op_info(op.type), set(flow[0])
+    info, inputs = op_info(op.type), set(flow)
     p = info.forward
     if info.is_grad:
         if p is None and op.type != "cond_grad":
@@ -45,7 +47,8 @@ def grad_ops_of(job: BackwardJob, op: Operator, flow: Flow, have: Container[str]
             raise ProgramError(told(what, advice, op.source_line))
         return expand_grad_op(job, op, inputs, have)
     if p is None:
-        return [(_cond_grad if op.type == "cond" else _loop_grad)(job, op, inputs, have)]
+        maker = _cond_grad if op.type == "cond" else _loop_grad
+        return [maker(job, op, inputs, have)]
     if p.grad_maker is not None:
         return _reading_first(p.grad_maker(op, inputs, job.names), op, job.names)
     return [default_grad_op(job.block, op, p, flow, job.names)]
@@ -94,14 +97,15 @@ def plan_of(p: Primitive, wanted: Names, slots: Names) -> Plan:
 
 
 def default_grad_op(
-    block: Block | None, op: Operator, p: Primitive, flow: Flow, grads: GradNames
+    block: Block | None, op: Operator, p: Primitive, flow: list[str], grads: GradNames
 ) -> Operator:
     """``<type>_grad``, with exactly the slots that the rules of the chosen inputs read.
 
     Without a block nothing is known of shapes: what may be stretched is read.
     """
-    (wanted, chosen), slots, results = flow, op.inputs, op.outputs
-    operands, read, given, made = plan_of(p, chosen, (*slots,))
+    wanted, slots, results = set(flow), op.inputs, op.outputs
+    chosen = [s for s, names in slots.items() if s in p.rules and not wanted.isdisjoint(names)]
+    operands, read, given, made = plan_of(p, tuple(chosen), (*slots,))
     inputs: Slots = {}
     for s, if_stretched in operands:
         # its shape is read where its gradient may have to be summed to it
@@ -260,7 +264,8 @@ def expand_grad_op(
 ) -> list[Operator]:
     """The gradient of a grad op: its primitives once more, then their grad ops in reverse."""
     block, grads = job.block, job.names
-    ops, alias = (cond_written_out if op.type in CONTROL else written_out)(block, op)
+    write_out = cond_written_out if op.type in CONTROL else written_out
+    ops, alias = write_out(block, op)
     operators = list(ops)
     ready: list[str] = []
     for name, inner in alias.items():
@@ -269,7 +274,7 @@ def expand_grad_op(
             ready.append(inner)
     for k, flow in find_op_path(block, ops, ready, inputs, job.no_grad):
         operators += grad_ops_of(job, ops[k], flow, ready)
-        ready += sorted({*flow[0]})
+        ready += sorted({*flow})
     for piece in operators:
         piece.copy_of = op
     return operators

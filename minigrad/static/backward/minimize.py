@@ -12,7 +12,6 @@ import numpy as np
 
 from ...errors import wrong
 from ...ops.shape import Array
-from ...primitives.registry import REGISTRY
 from ..program.block import Block
 from ..program.control_flow import same_types
 from ..program.program import Program
@@ -96,14 +95,13 @@ def apply_gradients(optimizer, pairs: Pairs) -> None:
                 rate = _state(program, "learning_rate", np.asarray(rate, dtype))
             rates[dtype] = rate if rate.dtype == dtype else rate.astype(dtype)
         for (parameter, _), grad in zip(pairs, grads, strict=True):
-            inputs = {"param": parameter, "grad": grad, "learning_rate": rates[parameter.dtype]}
-            outputs = {"param_out": parameter}
+            inputs, outputs = {"param": parameter, "grad": grad}, {"param_out": parameter}
             memory = optimizer.first_memory(parameter)
             for slot, value in zip(optimizer.memory, memory, strict=True):
                 state = _state(program, f"{parameter.name}@{slot}", value)
                 inputs[slot] = outputs[f"{slot}_out"] = state
-            ordered = {s: inputs[s] for s in REGISTRY[optimizer.type].inputs if s in inputs}
-            block.append_op(optimizer.type, ordered, outputs, optimizer.attrs)
+            inputs["learning_rate"] = rates[parameter.dtype]
+            block.append_op(optimizer.type, inputs, outputs, optimizer.attrs)
         if count is not None:
             block.append_op("increment", {"x": count}, {"out": count}, {"step": 1.0})
 

@@ -15,8 +15,9 @@ from ..program.program import Pruned
 from ..program.transform import needed_ops
 from .passes import lost, written_inside
 
-Flow = tuple[list[str], Names]  #: the inputs that want a gradient, and their slots
-Path = list[tuple[int, Flow]]  #: operators, last first
+Path = list[
+    tuple[int, list[str]]
+]  #: operators, last first, each with its inputs that want a gradient
 
 
 def find_op_path(
@@ -42,16 +43,16 @@ def find_op_path(
         if k in behind:
             # a target: of what is read later it was said there
             for name in needed & behind[k].keys():
-                if not behind[k][name].isdisjoint(flow[0]):
+                if not behind[k][name].isdisjoint(flow):
                     raise _written_before(None, name, ops[k])
             sources = set[str]().union(*(behind[k].get(name, ()) for name in asked))
-            flow = [name for name in flow[0] if name in sources], flow[1]
-        if not asked or not flow[0]:
+            flow = [name for name in flow if name in sources]
+        if not asked or not flow:
             left_out.append(k)
             closed.update((n, k) for n in ops[k].output_names if n in read)
             continue
         path.append((k, flow))
-        for name in flow[0]:
+        for name in flow:
             needed.add(name)
             if inside and inside.get(name, k + 1) <= k:
                 raise _written_before(ops[k], name, ops[inside[name]])
@@ -61,7 +62,7 @@ def find_op_path(
                 read.setdefault(name, k)
     kept = {*map(id, needed_ops(ops, targets))} if left_out else set[int]()
     for k in left_out:
-        op, inputs = ops[k], flows[k][0]
+        op, inputs = ops[k], flows[k]
         used = id(op) in kept
         if op.role == "forward" and (used or inputs):
             reason = _why_not(op, inputs, used, no_grad)
@@ -74,7 +75,7 @@ Behind = dict[str, set[str]]  #: name → the sources that its value depends on,
 
 def _flows(
     block: Block, ops: Ops, wanted: set[str], no_grad: set[str]
-) -> tuple[list[Flow], dict[int, Behind]]:
+) -> tuple[list[list[str]], dict[int, Behind]]:
     """For each operator the inputs through which gradients flow to something wanted.
 
     Also, by the place of an operator that holds blocks, its `connections`.
@@ -82,21 +83,17 @@ def _flows(
     reaching = set(floating(block, wanted - no_grad))
     slots_of_type = {t: (*flow_slots(t), has_blocks(t)) for t in {op.type for op in ops}}
     own, find = block.vars, block.find_var
-    flows: list[Flow] = []
+    flows: list[list[str]] = []
     behind: dict[int, Behind] = {}
     for op in ops:
         sources, results, holds_blocks = slots_of_type[op.type]
         read, written = op.inputs, op.outputs
         inputs: list[str] = []
-        through: Names = ()
         for slot in sources:
             if slot in read:
-                before = len(inputs)
                 for name in read[slot]:
                     if name in reaching:
                         inputs.append(name)
-                if len(inputs) > before:
-                    through += (slot,)
         if not inputs:
             reaching.difference_update(n for n in op.output_names if n not in wanted)
         elif holds_blocks:
@@ -112,7 +109,7 @@ def _flows(
                     var = own[name] if name in own else find(name)
                     if var is not None and var.dtype.kind == "f" and name not in no_grad:
                         reaching.add(name)
-        flows.append((inputs, through))
+        flows.append(inputs)
     return flows, behind
 
 

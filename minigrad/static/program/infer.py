@@ -168,9 +168,10 @@ def _run_kernel(op: Operator, p: Primitive, values: Values) -> Listed:
         try:
             full = np.broadcast_shapes(*shapes)
         except ValueError:
-            return run_kernel(p, values, op.attrs)  # which says what does not fit
-        first = {s: [v[(slice(1),) * v.ndim] for v in vs] for s, vs in values.items()}
-        return [np.broadcast_to(a, full) for a in run_kernel(p, first, op.attrs)]
+            pass  # the kernel says what does not fit
+        else:
+            first = {s: [v[(slice(1),) * v.ndim] for v in vs] for s, vs in values.items()}
+            return [np.broadcast_to(a, full) for a in run_kernel(p, first, op.attrs)]
     return run_kernel(p, values, op.attrs)
 
 

@@ -183,7 +183,7 @@ class Program:
 
     def _marked(self) -> set[str]:
         """The names of the variables at which the user said that gradients end."""
-        return {v.name for v in self.all_variables() if v._stop is True}
+        return {v.name for v in self.all_variables() if v.cuts}
 
     def parameters(self) -> list[Variable]:
         """The trainable variables, in the order of creation."""
@@ -214,8 +214,14 @@ class Program:
     def add_persistable(self, name: str, value: Any, trainable: bool) -> Variable:
         """A persistable variable in the root block with its start value."""
         array = np.array(getattr(value, "_data", value), order="C")
-        flags = {"persistable": True, "trainable": trainable, "derived_stop": not trainable}
-        var = self.blocks[0].create_var(name, array.shape, array.dtype, **flags)
+        var = self.blocks[0].create_var(
+            name,
+            array.shape,
+            array.dtype,
+            persistable=True,
+            trainable=trainable,
+            derived_stop=not trainable,
+        )
         self.initial[name] = array
         return var
 

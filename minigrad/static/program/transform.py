@@ -49,10 +49,9 @@ def copy_into(
 
 def clone(program: Program, for_test: bool) -> Program:
     """A copy; for testing with dropout switched off, and of the backward part only what forward operators read."""
-    if for_test:
-        _no_running_statistics(program)
     copy = copy_program(program)
     if for_test:
+        _no_running_statistics(program)
         shown = set[str]()
         for block in copy.blocks:
             _keep(block, _for_test(block, shown))

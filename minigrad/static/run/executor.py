@@ -77,11 +77,11 @@ class Executor:
         fed = fed_arrays(program, {} if feed is None else feed)
         # no other program's constants replace its own
         constants = {n: v for n, v in program.initial.items() if n.startswith(CONSTANT + "_")}
-        there = self.scope.values.keys() | constants.keys()
+        there = {*self.scope.values, *constants}
         missing = {n: v for n, v in program.initial.items() if n not in there}
         # what has no value is found before the first operator runs
         root = program.global_block()
-        known = {*there, *program.initial, *fed}
+        known = {*there, *missing, *fed}
         check_all_fed(program, known, fetch)
         for name in (*outer_reads(root.ops), *(n for n in fetch if n not in root.written)):
             if name not in known and name in root.vars and root.vars[name].persistable:

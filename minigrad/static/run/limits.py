@@ -7,7 +7,6 @@ takes all memory, and a typing error, too.
 
 import math
 from collections.abc import Callable, Iterable
-from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -45,7 +44,7 @@ _PRODUCTS = {
 }
 
 
-def _products(op_type: str, s: Values, attrs: Attrs) -> int:
+def _product(op_type: str, s: Values) -> int:
     """The largest product, of matrices or of stacks of them; a factor that is not read makes none."""
     sizes = [1]
     for a, i, b, j in _PRODUCTS[op_type]:
@@ -130,7 +129,6 @@ def _parts(s: Values, attrs: Attrs) -> int:
 
 
 LARGER: dict[str, Callable[[Values, Attrs], int]] = {
-    **{product: partial(_products, product) for product in _PRODUCTS},
     "einsum": _einsum, "fill_constant": _asked, "pad": _pad, "tile": _tile, "take": _take,
     "conv2d": _padded, "avg_pool2d": _padded, "max_pool2d": _padded, "max_pick": _padded,
     "max_unpool": _padded, "conv_transpose2d": _transposed, "getitem": _indexed, "gather": _indexed, "split": _parts,
@@ -145,6 +143,8 @@ def result_size(op_type: str, p: Primitive, values: Values, attrs: Attrs) -> int
     if p.broadcasts:
         return broadcast_size(v.shape for listed in values.values() for v in listed)
     try:
+        if op_type in _PRODUCTS:
+            return _product(op_type, values)
         if op_type in LARGER:
             return LARGER[op_type](values, attrs)
         if p.infer is not None and op_type == p.type and "shape" in attrs:

@@ -107,14 +107,21 @@ def check_shape(shape, smallest: int = 0, itemsize: int = 8, limit: int = LIMIT)
 
 
 def declare(
-    block, limit: int, name: str, kind: str, dtype: str, shape: list[int], *stops: bool | None
+    block,
+    limit: int,
+    name: str,
+    kind: str,
+    dtype: str,
+    shape: list[int],
+    stop: bool | None,
+    derived_stop: bool,
 ) -> None:
-    """A variable that a stored program declares; ``stops``: its ``stop_gradient``, as set and as derived."""
+    """A variable that a stored program declares; its ``stop_gradient`` as set (``stop``) and as derived."""
     persistable = kind in ("param", "const")
     check_shape(shape, 0 if persistable else -1, np.dtype(dtype).itemsize, limit)
     block.create_var(
         name, shape, dtype, persistable=persistable, trainable=kind == "param", is_data=kind == "data",
-        stop_gradient=stops[0], derived_stop=stops[1],
+        stop_gradient=stop, derived_stop=derived_stop,
     )  # fmt: skip
 
 
