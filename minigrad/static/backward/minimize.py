@@ -114,21 +114,29 @@ def _check_pairs(pairs: Pairs) -> None:
     for parameter, gradient in pairs:
         parameter.program.as_variable(gradient, parameter.program.current_block())
         if not parameter.persistable:
-            what = f"{parameter.name!r} does not outlive a run, so it cannot be trained"
-            raise wrong(what, 'static.parameter("w", start)')
+            raise wrong(
+                f"{parameter.name!r} does not outlive a run, so it cannot be trained",
+                'static.parameter("w", start)',
+            )
         if not same_types(parameter, gradient):
-            what = f"{gradient!r} is no gradient of {parameter!r}: shape and dtype differ"
-            raise wrong(what, advice)
+            raise wrong(
+                f"{gradient!r} is no gradient of {parameter!r}: shape and dtype differ",
+                advice,
+            )
     for name in written_twice([parameter.name for parameter, _ in pairs]):
-        what = f"the parameter {name!r} stands in two pairs"
-        raise wrong(what, f"one pair ({name}, the sum of both gradients)")
+        raise wrong(
+            f"the parameter {name!r} stands in two pairs",
+            f"one pair ({name}, the sum of both gradients)",
+        )
 
 
 def _root_block(program: Program, name: str) -> Block:
     block = program.current_block()
     if block.idx:
-        what = f"{name} updates parameters in the root block, not in block {block.idx}"
-        raise wrong(what, "call it behind the loop or the branch, not inside")
+        raise wrong(
+            f"{name} updates parameters in the root block, not in block {block.idx}",
+            "call it behind the loop or the branch, not inside",
+        )
     return block
 
 

@@ -38,8 +38,8 @@ def find_op_path(
     left_out = list[int]()
     for k in range(len(ops) - 1, -1, -1):
         flow = flows[k]
-        asked = [name for name in ops[k].output_names if name in needed]
-        needed.difference_update(asked)
+        asked = needed.intersection(ops[k].output_names)
+        needed -= asked
         if k in behind:
             # a target: of what is read later it was said there
             for name in needed & behind[k].keys():

@@ -89,8 +89,7 @@ def _derived(op_type: str, p: Primitive, is_grad: bool, rules: int) -> OpInfo | 
         reads = (*p.inputs, *p.outputs, *(f"{o}_grad" for o in p.outputs), *likes)
         makes = tuple(f"{n}_grad" for n in p.differentiable)
         return OpInfo(op_type, reads, makes, attrs, (), p, True, lists) if rules else None
-    required = [n for n in p.inputs if n not in p.optional and n != p.list_input]
-    required += [a for a, default in p.attrs.items() if default is REQUIRED]
+    required = [n for n, d in p.parameters.items() if d is REQUIRED and n != p.list_input]
     return OpInfo(op_type, p.inputs + likes, p.outputs, attrs, tuple(required), p, False, lists)
 
 
@@ -306,8 +305,10 @@ def name_of(item, what: str) -> str:
     if isinstance(item, Variable):
         return item.name
     if not isinstance(item, str):
-        what = f"{what} holds Variables or names, not {describe(item)}"
-        raise wrong(what, "a Variable, or its name in quotes")
+        raise wrong(
+            f"{what} holds Variables or names, not {describe(item)}",
+            "a Variable, or its name in quotes",
+        )
     return str(item)
 
 
@@ -359,5 +360,7 @@ def check_operator(info: OpInfo, op: Operator) -> None:
                 raise wrong(what, f"inputs={{{name!r}: …}}, the name it has for {forward}")
     outputs = [n for n in op.output_names if n != EMPTY]
     if len(set(outputs)) < len(outputs):
-        what = f"{op.type} writes one name twice: {outputs}"
-        raise wrong(what, "a name of its own for each output")
+        raise wrong(
+            f"{op.type} writes one name twice: {outputs}",
+            "a name of its own for each output",
+        )

@@ -183,7 +183,7 @@ class Program:
 
     def _marked(self) -> set[str]:
         """The names of the variables at which the user said that gradients end."""
-        return {v.name for v in self.all_variables() if v.cuts}
+        return {v.name for v in self.all_variables() if v._stop is True}
 
     def parameters(self) -> list[Variable]:
         """The trainable variables, in the order of creation."""
@@ -193,8 +193,10 @@ class Program:
         """A Variable for an argument: itself, or a constant for an array."""
         if isinstance(value, Variable):
             if value.block.program is not self:
-                what = f"Variable {value.name!r} belongs to another program"
-                raise wrong(what, "build both in one program_guard, or feed the fetched value")
+                raise wrong(
+                    f"Variable {value.name!r} belongs to another program",
+                    "build both in one program_guard, or feed the fetched value",
+                )
             if value.block is not block and block.find_var(value.name) is not value:
                 what = f"Variable {value.name!r} lives inside block {value.block.idx} and has no value outside of it"
                 raise wrong(what, "return it from the branch or the body")
@@ -203,8 +205,10 @@ class Program:
             return lift(self, value)
         array = np.asarray(unmasked(value))
         if array.dtype.kind not in "fiub":
-            what = f"a program computes with numbers, not with {describe(value)}"
-            raise wrong(what, "a Variable, a number or an array of numbers")
+            raise wrong(
+                f"a program computes with numbers, not with {describe(value)}",
+                "a Variable, a number or an array of numbers",
+            )
         return self.constant(array)
 
     def constant(self, array: Array) -> Variable:
@@ -278,8 +282,10 @@ def default_program() -> Program:
     """The program of the innermost `program_guard`."""
     program = _default.get()
     if program is None:
-        what = "there is no program to build in"
-        raise wrong(what, "with static.program_guard(static.Program()): …")
+        raise wrong(
+            "there is no program to build in",
+            "with static.program_guard(static.Program()): …",
+        )
     return program
 
 
@@ -295,8 +301,10 @@ def program_guard(program: Program) -> Iterator[Program]:
     True
     """
     if not isinstance(program, Program):
-        what = f"program_guard takes a Program, not {describe(program)}"
-        raise wrong(what, "static.program_guard(static.Program())")
+        raise wrong(
+            f"program_guard takes a Program, not {describe(program)}",
+            "static.program_guard(static.Program())",
+        )
     token = _default.set(program)
     try:
         yield program
@@ -315,8 +323,10 @@ def data(name: str, shape: Iterable[int | None], dtype: Any = np.float64) -> Var
     sizes = tuple(-1 if n is None else n for n in shape)
     for n in sizes:
         if not isinstance(n, int | np.integer) or n < -1:
-            what = f"data {name!r}: a size is -1 (any) or at least 0, not {n!r}"
-            raise wrong(what, f"static.data({name!r}, [-1, 3])")
+            raise wrong(
+                f"data {name!r}: a size is -1 (any) or at least 0, not {n!r}",
+                f"static.data({name!r}, [-1, 3])",
+            )
     known = np.dtype(dtype)
     if known.kind not in "fiub":
         raise wrong(
@@ -341,8 +351,10 @@ def parameter(name: str, init: Any, trainable: bool = True) -> Variable:
     if array.dtype.kind in "iu":
         array = array.astype(float)
     if array.dtype.kind != "f":
-        what = f"parameter {name!r} needs real numbers, not {describe(array)}"
-        raise wrong(what, "an array, a Tensor or lists of numbers")
+        raise wrong(
+            f"parameter {name!r} needs real numbers, not {describe(array)}",
+            "an array, a Tensor or lists of numbers",
+        )
     return default_program().add_persistable(name, array, trainable)
 
 
@@ -362,8 +374,10 @@ def error_clip(variable: Variable, min: float, max: float) -> None:
     [array(3.)]
     """
     if not min <= max:
-        what = f"error_clip needs min <= max, not {min} and {max}"
-        raise wrong(what, f"static.error_clip({variable.name}, -1.0, 1.0)")
+        raise wrong(
+            f"error_clip needs min <= max, not {min} and {max}",
+            f"static.error_clip({variable.name}, -1.0, 1.0)",
+        )
     variable.program.error_clips[variable.name] = (float(min), float(max))
 
 

@@ -207,8 +207,9 @@ def check_name(name) -> None:
         return
     good = isinstance(name, str) and 0 < len(name) <= 200 and name.isprintable()
     if not good or _ODD.search(name):
-        what = f"{name!r:.80} cannot be the name of a variable: use letters, digits, and _ . @ / -"
-        raise wrong(what)
+        raise wrong(
+            f"{name!r:.80} cannot be the name of a variable: use letters, digits, and _ . @ / -"
+        )
 
 
 #: nearly every name, told at one look
