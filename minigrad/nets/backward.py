@@ -302,7 +302,7 @@ class RnnGradOp(Operator):
         self._begin("rnn_grad")
         self.at(rnn)
         self.stepnet, self.seeds = stepnet, dict(seeds)
-        self.forward_op, self.memories = rnn, rnn.memories
+        self.forward_op = rnn
         out, last, scopes = rnn.outputs.values()
         of_results = {"scopes": scopes, "out_grad": grads(out), "last_grad": grads(last)}
         self.inputs = rnn.inputs | of_results

@@ -203,7 +203,7 @@ def append_to_block(
             append(op)
         for name in op.output_names if clips else ():
             if limits := clips.get(grad_of.get(name, "")):
-                attrs = dict(zip(("min", "max"), limits, strict=True))
+                attrs = {"min": limits[0], "max": limits[1]}
                 append(Operator("clip", {"x": [name]}, {"out": [name]}, attrs, op.role).at(op))
         if callbacks and op.type != "given":
             context["op"] = op

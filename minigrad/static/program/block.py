@@ -136,7 +136,7 @@ class Block:
                     "static.parameter",
                 )
         with self.program.transaction():
-            return self._append(op, user=True)
+            return self._append(op)
 
     def append_primitive(self, primitive: Primitive, args: Args, attrs: Attrs) -> Any:
         """Append an operator from a call like ``mg.mul(x, 2.0)``; returns its output Variables."""
@@ -144,7 +144,7 @@ class Block:
         before = self.program.state()
         try:
             op = self._operator(primitive, args, attrs)
-            self._append(op, user=True)
+            self._append(op)
         except BaseException:  # constants it brought along go, too, and what was lifted
             self.program.restore(before)
             raise
@@ -179,12 +179,11 @@ class Block:
                 numbers[name] = value
         return Operator(primitive.type, inputs, {}, numbers, self.program.role)
 
-    def _append(self, op: Operator, user: bool = False) -> Operator:
+    def _append(self, op: Operator) -> Operator:
         """Append a checked operator: infer and declare its outputs, remember the user's line."""
-        if user:
-            frame = user_frame(3)  # inside append_op or append_primitive
-            if frame is not None:
-                op.code, op.lasti = frame.f_code, frame.f_lasti
+        frame = user_frame(3)  # inside append_op or append_primitive
+        if frame is not None:
+            op.code, op.lasti = frame.f_code, frame.f_lasti
         infer_outputs(self, op)
         self.ops.append(op)
         self.written.update(*op.outputs.values())

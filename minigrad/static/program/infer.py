@@ -148,8 +148,7 @@ def _computed_types(op: Operator, p: Primitive, variables: Variables) -> list[Ty
             raise
         except Exception as error:
             raise refused(op, variables, error) from error
-    types = [(v.shape, v.dtype.kind) for vs in variables.values() for v in vs]
-    same = all(-1 not in shape and kind != "b" for shape, kind in types)
+    same = all(-1 not in v.shape and v.dtype.kind != "b" for vs in variables.values() for v in vs)
     first = _try(op, p, variables, 3, True)  # a size for -1, and what masks hold
     other = first if same else _try(op, p, variables, 8, False)
     if len(first) != len(other):

@@ -102,10 +102,9 @@ def control_flow_fits(program: Program) -> None:
                     fail(*place, f"{attr}: nothing in block {inner.idx} writes {name!r}")
 
 
-def _home(op: Operator, attr: str) -> int:
+def _home(op: Operator, attr: str) -> Any:
     """The block in which the names of an attr are."""
-    index: int = op.attrs["else_block" if attr.startswith("false_") else "sub_block"]
-    return index
+    return op.attrs["else_block" if attr.startswith("false_") else "sub_block"]
 
 
 def _slot(op: Operator, slot: str) -> list[str]:

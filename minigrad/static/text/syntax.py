@@ -29,6 +29,7 @@ from ...errors import ProgramFormatError, describe, did_you_mean, refusal
 from ...grad_names import EMPTY, GRAD, variable_of, whole
 from ...primitives.arguments import Attrs, ByName, Names, Slots
 from ..program.block import Block, is_cut_off
+from ..program.infer import infer_outputs
 from ..program.operator import (
     BLOCK_ATTRS,
     CONTROL,
@@ -264,16 +265,15 @@ def _append(block: Block, line: str, role: str) -> None:
         like = named_after(block, name)
         if like is not None and name not in block.vars:
             gradients[name] = Variable(block, name, like.shape, like.dtype)
-    if all(n == EMPTY or n in block.vars or n in gradients for n in op.output_names):
-        block.vars.update(gradients)
-        block.ops.append(op)
-        block.written.update(op.output_names)
-        if has_blocks(op.type) and is_cut_off(block, op.inputs):
-            for name in op.output_names:
-                block.vars[name]._derived_stop = True
-    else:
-        block._append(op)
-        block.vars.update(gradients)  # they say more than inference knows of open sizes
+    declared = all(n in block.vars or n in gradients or n == EMPTY for n in op.output_names)
+    if not declared:
+        infer_outputs(block, op)
+    block.vars.update(gradients)  # they say more than inference knows of open sizes
+    block.ops.append(op)
+    block.written.update(op.output_names)
+    if declared and has_blocks(op.type) and is_cut_off(block, op.inputs):
+        for name in op.output_names:
+            block.vars[name]._derived_stop = True
 
 
 def _enter(place: ByName, key: str, value) -> None:
