@@ -23,8 +23,9 @@ NESTING = 100  #: blocks in blocks
 
 def out_of_order(idx: int, parent: int, forward_block: int) -> ProgramError:
     """What to raise for a block that stands before those it belongs to."""
-    what = f"block {idx} lies in block {parent}, grad of {forward_block}: both must come before it"
-    return ProgramError(what)
+    return ProgramError(
+        f"block {idx} lies in block {parent}, grad of {forward_block}: both must come before it"
+    )
 
 
 @knows_others("a Block", TABLES["Block"])

@@ -397,6 +397,7 @@ def append_control(
         ]
     scopes = outer.create_var(unique(op_type + SCOPES), (), np.int64, derived_stop=True)
     outputs = {s: _names(vs) for s, vs in results.items()}
-    op = Operator(op_type, inputs, {**outputs, "scopes": [scopes.name]}, attrs, outer.program.role)
+    outputs["scopes"] = [scopes.name]
+    op = Operator(op_type, inputs, outputs, attrs, outer.program.role)
     outer._append(op)
     return results

@@ -314,8 +314,9 @@ def name_of(item, what: str) -> str:
 
 def unwritten(name: str) -> MinigradError:
     """What to raise where a value is read that nobody has computed: `verify` finds this before."""
-    what = f"{name!r} is read before anything wrote it"
-    return wrong(what, "static.verify(program) names the operator")
+    return wrong(
+        f"{name!r} is read before anything wrote it", "static.verify(program) names the operator"
+    )
 
 
 def names_of(program: Program, given, what: str, root: bool = False) -> list[str]:

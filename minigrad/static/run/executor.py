@@ -200,14 +200,18 @@ def check_all_fed(program: Program, fed: Container[str], fetch: list[str]) -> No
         read = {n for block in program.blocks for op in block.ops for n in op.input_names}
         for var in unfed:
             if var.name in read or var.name in fetch:
-                advice = f"feed {{{var.name!r}: …}} with shape {list(var.shape)}"
-                raise wrong(f"the program reads {var.name!r}, but it was not fed", advice)
+                raise wrong(
+                    f"the program reads {var.name!r}, but it was not fed",
+                    f"feed {{{var.name!r}: …}} with shape {list(var.shape)}",
+                )
 
 
 def not_set(name: str) -> MinigradError:
     """What to raise for a parameter without a start value."""
-    advice = f"give static.parameter an init, or set executor.scope.values[{name!r}]"
-    return wrong(f"the parameter {name!r} has no value", advice)
+    return wrong(
+        f"the parameter {name!r} has no value",
+        f"give static.parameter an init, or set executor.scope.values[{name!r}]",
+    )
 
 
 def _data(program: Program, key) -> Variable:

@@ -128,5 +128,6 @@ def declare(
 def check_memory(size: int, limit: int) -> None:
     """Errors: `ProgramFormatError` for a text whose values would take more than the limit."""
     if size > limit:
-        what = f"this may take {size} bytes, the limit is {limit}: give another limit=…"
-        raise ProgramFormatError(what)
+        raise ProgramFormatError(
+            f"this may take {size} bytes, the limit is {limit}: give another limit=…"
+        )

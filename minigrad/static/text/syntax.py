@@ -97,7 +97,7 @@ def _follows(block: Block, v: Variable, made: dict[str, str]) -> bool:
     if like is not None:
         return (like.shape, like.dtype) == (v.shape, v.dtype)
     outer = block.parent_block  # one of the same name there is another variable
-    hides = outer is not None and outer.find_var(v.name) is not None
+    hides = outer is not None and outer.has_var(v.name)
     return not hides and made[v.name] not in CONTROL and not made[v.name].endswith("_grad")
 
 
@@ -165,8 +165,11 @@ def parse(text: str, limit: int = LIMIT) -> Program:
     from ..program.verify import mark_given, verify
 
     if not isinstance(text, str):
-        what = f"a program is read from a text, not from {describe(text)}"
-        raise refusal(what, "static.parse(str(program))", ProgramFormatError)
+        raise refusal(
+            f"a program is read from a text, not from {describe(text)}",
+            "static.parse(str(program))",
+            ProgramFormatError,
+        )
     program = Program()
     program.blocks.clear()
     role = "forward"
