@@ -209,7 +209,9 @@ def _loop(block: Block, op: Operator, no_grad: Collection[str]) -> Behind:
     sources = {out: after[c] for out, c in rows(op, "out", "carried")}
     sources |= {name: after[name] for name in states}
     for out, name in rows(op, "stacked", "step_out"):
-        sources[out] = set[str]().union(*(after.get(n, {n}) for n in behind.get(name, ())))
+        sources[out] = set()
+        for n in behind.get(name, ()):
+            sources[out] |= after.get(n, {n})
     return {out: {outside.get(n, n) for n in names} for out, names in sources.items()}
 
 

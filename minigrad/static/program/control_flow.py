@@ -255,10 +255,10 @@ def static_rnn(
     with program.block_guard(block):
         returned = step(*slices, *carried)
         if not isinstance(returned, tuple) or len(returned) != 2:
-            what = (
-                f"the step of static_rnn returns (outputs, next_states), not {describe(returned)}"
+            raise wrong(
+                f"the step of static_rnn returns (outputs, next_states), not {describe(returned)}",
+                "return [out, …], [state, …]",
             )
-            raise wrong(what, "return [out, …], [state, …]")
         outs = _variables(block, returned[0])
         named = own_names(block, [*outs, *next_values(block, returned[1], starts, "the step")])
         outs, next_ = named[: len(outs)], named[len(outs) :]

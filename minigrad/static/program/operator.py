@@ -194,8 +194,10 @@ class Operator:
         self.attrs: Attrs = {} if attrs is None else attrs
         self.role = role
         self.forward_op = forward_op
-        self.code: Any = None if forward_op is None else forward_op.code
-        self.lasti: int = 0 if forward_op is None else forward_op.lasti
+        self.code: Any = None
+        self.lasti = 0
+        if forward_op is not None:
+            self.code, self.lasti = forward_op.code, forward_op.lasti
         self.copy_of: Operator | None = None
 
     @property

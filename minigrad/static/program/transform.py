@@ -166,9 +166,8 @@ def drop_unused(program: Program, keep: set[str]) -> None:
             for attr, index in op.sub_blocks.items():
                 op.attrs[attr] = new_index[index]
     for block in program.blocks:
-        for name, v in [*block.vars.items()]:
-            if name not in used and v.kind not in ("data", "param"):
-                del block.vars[name]
+        kept = ("data", "param")
+        block.vars = {n: v for n, v in block.vars.items() if n in used or v.kind in kept}
         block.written &= block.vars.keys()
     root = program.blocks[0].vars
     program.initial = {n: v for n, v in program.initial.items() if n in root}

@@ -126,7 +126,7 @@ class Variable(Operators):
     def __setitem__(self, index: Any, value: Any) -> None:
         raise wrong("a Variable cannot be changed in place", "y = mg.setitem(x, value, index)")
 
-    def _no_value(self, *args: Any, **keywords: Any) -> Any:
+    def _no_value(self, *args, **keywords) -> Any:
         raise wrong(
             f"Variable {self.name!r} has no value while the program is being built",
             f"fetch it: static.Executor().run(program, feed={{…}}, fetch_list=[{self.name!r}])",
@@ -134,7 +134,7 @@ class Variable(Operators):
 
     __float__ = __int__ = __index__ = item = numpy = __array__ = _no_value
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc, method: str, *inputs, **kwargs) -> Any:
         return ufunc_on_values(ufunc, method, inputs, kwargs, Variable)
 
     def __len__(self) -> int:
@@ -168,7 +168,7 @@ def check_known(value) -> None:
 def _of_the_package(name: str) -> Any:
     """An operation that only the package does with an `OpenSize`."""
 
-    def compute(self: int, *other: Any) -> Any:
+    def compute(self: int, *other) -> Any:
         if user_frame(2) is sys._getframe(1):
             check_known(self)
         return getattr(int, name)(self, *other)
