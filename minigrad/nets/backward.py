@@ -426,8 +426,8 @@ def Backward(op: Operator, no_grad: Collection[str] = ()) -> Operator:
     if not isinstance(op, NetOp | RnnOp):
         primitive_of(op)
     slots = ["out"] if isinstance(op, NetOp) else [s for s in op.outputs if s != "scopes"]
-    leaving = (name for slot in slots for name in op.outputs[slot])
-    return differentiate(op, blocked, grads(n for n in leaving if n not in blocked))[0]
+    leaving = [n for slot in slots for n in op.outputs[slot] if n not in blocked]
+    return differentiate(op, blocked, grads(leaving))[0]
 
 
 def differentiate(op: Operator, no_grad: set[str], seeds: list[str]) -> tuple[Operator, list[str]]:

@@ -111,17 +111,18 @@ def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> 
     true, kind, yes = _branch(outer, true_fn)
     false, other, no = _branch(outer, false_fn)
     _check_structures("cond", (kind, yes), (other, no))
+    types = []
     for k, (a, b) in enumerate(zip(yes, no, strict=True)):
         if not same_types(a, b):
             raise wrong(
                 f"the branches of cond return different types for value {k}: {a!r} and {b!r}",
                 "one shape and dtype for both: reshape, broadcast_to or astype in one of them",
             )
+        types.append(Type(common(a.shape, b.shape), a.dtype))
     attrs: Attrs = {
         "sub_block": true.idx, "else_block": false.idx, "true_out": _names(yes), "false_out": _names(no),
     }  # fmt: skip
     inputs = {"pred": [pred.name], "params": captured([true, false])}
-    types = [Type(common(a.shape, b.shape), a.dtype) for a, b in zip(yes, no, strict=True)]
     outs = append_control(outer, "cond", inputs, attrs, out=types)["out"]
     return outs[0] if kind is None else kind(outs)
 
@@ -154,8 +155,7 @@ def _names(values: Sequence[Variable]) -> list[str]:
 
 def _check_structures(name: str, *branches: Packed) -> None:
     """Errors: `ProgramError` for two branches whose results do not go together."""
-    (kind, yes), (other, no) = branches
-    if kind is other and len(yes) == len(no):
+    if len({(kind, len(values)) for kind, values in branches}) == 1:
         return
     shown = [f"a {k.__name__} of {len(values)}" if k else "one value" for k, values in branches]
     raise wrong(
