@@ -304,8 +304,8 @@ class RnnGradOp(Operator):
         self.stepnet, self.seeds = stepnet, dict(seeds)
         self.forward_op = rnn
         out, last, scopes = rnn.outputs.values()
-        of_results = {"scopes": scopes, "out_grad": grads(out), "last_grad": grads(last)}
-        self.inputs = rnn.inputs | of_results
+        self.inputs = {**rnn.inputs, "scopes": scopes}
+        self.inputs |= {"out_grad": grads(out), "last_grad": grads(last)}
         written, start = stepnet.output_names, grads(rnn.inputs["start"])
         x = [v + GRAD if n + GRAD in written else EMPTY for n, v in rnn.sequences.items()]
         shared = [g if g in written else EMPTY for g in grads(rnn.inputs["shared"])]
@@ -372,7 +372,7 @@ def build_grad_op(op: Operator) -> Operator:
         return rnn_grad_op(op, set())
     p = primitive_of(op)
     # 1. the type, 2. what its rules read, and 3. the gradients, in and out
-    made = default_grad_op(None, op, p, op.input_names, GradNames(set()))
+    made = default_grad_op(None, op, p, {*op.input_names}, GradNames(set()))
     grad_op = Operator(made.type, made.inputs, made.outputs, made.attrs)  # 4. build
     grad_op.at(op).forward_op, grad_op.role = op, "backward"
     return grad_op

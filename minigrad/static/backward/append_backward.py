@@ -228,9 +228,9 @@ class BackwardJob:
 
     def append(self) -> None:
         """Append the operators, create their variables, call the callbacks."""
-        block = self.block
+        block, written = self.block, self.block.written
         passes.append_to_block(block, self.ops, self.names.sources(), self.callbacks)
-        gradients = {v: g for v, g in self.names.items() if g in block.written}
+        gradients = {v: g for v, g in self.names.items() if g in written}
         call = BackwardCall(block.idx, self.targets, self.no_grad, gradients)
         block.program.backward_calls.append(call)
         self._show("with variables")
@@ -250,7 +250,7 @@ class BackwardJob:
         for k, flow in path:
             op = forward[k]
             if not self.gaps:
-                grad_ops.append(default_grad_op(block, op, plain[op.type], flow, grads))
+                grad_ops.append(default_grad_op(block, op, plain[op.type], {*flow}, grads))
                 continue
             start = len(grad_ops)
             grad_ops += grad_ops_of(self, op, flow, have)

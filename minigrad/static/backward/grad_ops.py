@@ -51,7 +51,7 @@ def grad_ops_of(
         return [maker(job, op, inputs, have)]
     if p.grad_maker is not None:
         return _reading_first(p.grad_maker(op, inputs, job.names), op, job.names)
-    return [default_grad_op(job.block, op, p, flow, job.names)]
+    return [default_grad_op(job.block, op, p, inputs, job.names)]
 
 
 def _reading_first(grad_ops: list[Operator], op: Operator, grads: GradNames) -> list[Operator]:
@@ -98,13 +98,13 @@ def plan_of(p: Primitive, chosen: Names, slots: Names) -> Plan:
 
 
 def default_grad_op(
-    block: Block | None, op: Operator, p: Primitive, flow: list[str], grads: GradNames
+    block: Block | None, op: Operator, p: Primitive, wanted: set[str], grads: GradNames
 ) -> Operator:
     """``<type>_grad``, with exactly the slots that the rules of the chosen inputs read.
 
     Without a block nothing is known of shapes: what may be stretched is read.
     """
-    wanted, slots, results = set(flow), op.inputs, op.outputs
+    slots, results = op.inputs, op.outputs
     chosen = [s for s in slots if not wanted.isdisjoint(slots[s])]
     operands, read, given, made = plan_of(p, tuple(chosen), (*slots,))
     inputs: Slots = {}

@@ -86,11 +86,10 @@ def apply_gradients(optimizer, pairs: Pairs) -> None:
         if optimizer.weight_decay:
             grads = [g + p * optimizer.weight_decay for (p, _), g in zip(pairs, grads, strict=True)]
         # a rate for parameters of each dtype: a number that can be changed between runs, or what a schedule makes
-        count, rates = None, {}
-        if callable(optimizer.lr):
-            count = _state(program, "step_count", np.asarray(0.0))
+        scheduled, rates = callable(optimizer.lr), {}
+        count = _state(program, "step_count", np.asarray(0.0)) if scheduled else 0
         for dtype in dict.fromkeys(p.dtype for p, _ in pairs):
-            rate = optimizer.rate(0 if count is None else count)
+            rate = optimizer.rate(count)
             if not isinstance(rate, Variable):
                 rate = _state(program, "learning_rate", np.asarray(rate, dtype))
             rates[dtype] = rate if rate.dtype == dtype else rate.astype(dtype)
@@ -102,7 +101,7 @@ def apply_gradients(optimizer, pairs: Pairs) -> None:
                 inputs[slot] = outputs[f"{slot}_out"] = state
             inputs["learning_rate"] = rates[parameter.dtype]
             block.append_op(optimizer.type, inputs, outputs, optimizer.attrs)
-        if count is not None:
+        if scheduled:
             block.append_op("increment", {"x": count}, {"out": count}, {"step": 1.0})
 
 

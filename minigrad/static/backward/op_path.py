@@ -160,8 +160,9 @@ def dependence(body: Block, sources: Iterable[str], no_grad: Collection[str]) ->
     behind = {n: {n} for n in sources if n not in no_grad}
     for op in body.ops:
         after = {}
-        for out, inputs in connections(body, op, no_grad).items():
-            after[out] = set[str]().union(*(behind.get(n, ()) for n in inputs))
+        if not behind.keys().isdisjoint(op.input_names):
+            for out, inputs in connections(body, op, no_grad).items():
+                after[out] = set[str]().union(*(behind.get(n, ()) for n in inputs))
         for name in op.output_names:
             behind.pop(name, None)
         for name, at in after.items():
