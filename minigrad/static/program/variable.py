@@ -126,7 +126,7 @@ class Variable(Operators):
     def __setitem__(self, index: Any, value: Any) -> None:
         raise wrong("a Variable cannot be changed in place", "y = mg.setitem(x, value, index)")
 
-    def _no_value(self, *args, **keywords) -> Any:
+    def _no_value(self, *args: Any, **keywords: Any) -> Any:
         raise wrong(
             f"Variable {self.name!r} has no value while the program is being built",
             f"fetch it: static.Executor().run(program, feed={{…}}, fetch_list=[{self.name!r}])",
