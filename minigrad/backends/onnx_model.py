@@ -608,10 +608,8 @@ def onnx_model(program: Program, path, feed, fetch, executor) -> Any:
     shapes = fed_shapes(program, feed)
     for name, shape in shapes.items():
         if -1 in shape:
-            raise wrong(
-                f"the sizes of {name!r} {list(shape)} must be known to write a graph",
-                f"feed={{{name!r}: (…)}}, an array or a shape",
-            )
+            what = f"the sizes of {name!r} {list(shape)} must be known to write a graph"
+            raise wrong(what, f"feed={{{name!r}: (…)}}, an array or a shape")
     with limited_depth():
         *_, primitives = climb(program, shapes, names)
         graph = Graph(primitives, names)

@@ -115,15 +115,9 @@ def _compiled(command: list[str], text: str, folder: Path, name: str) -> Path:
 
 def run(command: list[str]) -> None:
     """Run the compiler.  Errors: `ProgramError` if it fails or hangs, OSError if the folder is full."""
+    how: Any = {"capture_output": True, "text": True, "errors": "replace", "timeout": PATIENCE}
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=PATIENCE,
-        )
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, **how)
     except subprocess.TimeoutExpired:
         raise _failed(command, f"it was not done after {PATIENCE:.0f} seconds") from None
     except OSError as error:

@@ -91,19 +91,15 @@ def gradients(
     outs, ins = as_list(targets), as_list(inputs)
     seeds = [None] * len(outs) if target_gradients is None else as_list(target_gradients)
     if len(seeds) != len(outs):
-        raise wrong(
-            f"{len(outs)} targets need {len(outs)} target_gradients, {len(seeds)} were given",
-            "a list with one for each target; None for a seed of ones",
-        )
+        what = f"{len(outs)} targets need {len(outs)} target_gradients, {len(seeds)} were given"
+        raise wrong(what, "a list with one for each target; None for a seed of ones")
     for kind, given in (("targets", outs), ("inputs", ins)):
         if not given:
             raise wrong(f"gradients({kind}=[]) names no Variable", "static.gradients(loss, [w, b])")
     for value in outs + ins:
         if not isinstance(value, Variable):
-            raise wrong(
-                f"gradients() takes Variables, not {describe(value)}",
-                "Variables of a Program; mg.grad takes Tensors",
-            )
+            what = f"gradients() takes Variables, not {describe(value)}"
+            raise wrong(what, "Variables of a Program; mg.grad takes Tensors")
     block = outs[0].program.current_block()
     with block.program.transaction(), gc_paused():
         for v in outs + ins:
@@ -140,10 +136,8 @@ def _seed_op(job: "BackwardJob", target: Variable, seed) -> Operator:
     if seed is not None:
         var = job.block.program.as_variable(seed, job.block)
         if not fits(var.shape, target.shape):
-            raise wrong(
-                f"the seed {var!r} must have the shape of its target {target!r}",
-                f"a seed of shape {list(target.shape)}",
-            )
+            what = f"the seed {var!r} must have the shape of its target {target!r}"
+            raise wrong(what, f"a seed of shape {list(target.shape)}")
         kind, given = "assign", {"x": [var.name]}
         if -1 in (*var.shape, *target.shape):  # sizes are compared when it runs
             given["shape_like"], kind = [target.name], "reshape"
@@ -174,16 +168,12 @@ def check_loss(loss) -> Block:
         advice = f"reduce it first ({loss.name}.mean() or .sum()), or use static.gradients with target_gradients"
         raise wrong(what, advice)
     if loss.dtype.kind != "f":
-        raise wrong(
-            f"the loss must be a floating-point number, but {loss!r} is {loss.dtype}",
-            "a loss made of floating-point values",
-        )
+        what = f"the loss must be a floating-point number, but {loss!r} is {loss.dtype}"
+        raise wrong(what, "a loss made of floating-point values")
     if not any(loss.name in b.written for b in block.lookup()):
         kind = "data" if loss.is_data else "a parameter"
-        raise wrong(
-            f"no operator of this program computes the loss {loss.name!r}; it is {kind}",
-            "the Variable that an operator made, such as x.sum()",
-        )
+        what = f"no operator of this program computes the loss {loss.name!r}; it is {kind}"
+        raise wrong(what, "the Variable that an operator made, such as x.sum()")
     return block
 
 

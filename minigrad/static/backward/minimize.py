@@ -123,19 +123,15 @@ def _check_pairs(pairs: Pairs) -> None:
                 advice,
             )
     for name in written_twice([parameter.name for parameter, _ in pairs]):
-        raise wrong(
-            f"the parameter {name!r} stands in two pairs",
-            f"one pair ({name}, the sum of both gradients)",
-        )
+        what = f"the parameter {name!r} stands in two pairs"
+        raise wrong(what, f"one pair ({name}, the sum of both gradients)")
 
 
 def _root_block(program: Program, name: str) -> Block:
     block = program.current_block()
     if block.idx:
-        raise wrong(
-            f"{name} updates parameters in the root block, not in block {block.idx}",
-            "call it behind the loop or the branch, not inside",
-        )
+        what = f"{name} updates parameters in the root block, not in block {block.idx}"
+        raise wrong(what, "call it behind the loop or the branch, not inside")
     return block
 
 

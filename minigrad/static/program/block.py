@@ -49,10 +49,8 @@ class Block:
             raise out_of_order(idx, parent, forward_block)
         self.depth: int = 0 if parent < 0 else program.blocks[parent].depth + 1
         if self.depth > NESTING:
-            raise wrong(
-                f"block {idx} lies in {self.depth} others, and {NESTING} is the limit",
-                "a while loop instead of blocks in blocks",
-            )
+            what = f"block {idx} lies in {self.depth} others, and {NESTING} is the limit"
+            raise wrong(what, "a while loop instead of blocks in blocks")
         self.ops: list[Operator] = []
         self.vars: dict[str, Variable] = {}
         self.written: set[str] = set()

@@ -63,10 +63,8 @@ def while_loop(cond: Function, body: Function, loop_vars: Sequence[Any]) -> list
     outer = program.current_block()
     starts = _variables(outer, loop_vars)
     if not starts:
-        raise wrong(
-            "while_loop needs at least one loop variable",
-            "loop_vars=[0], which counts the steps",
-        )
+        what = "while_loop needs at least one loop variable"
+        raise wrong(what, "loop_vars=[0], which counts the steps")
     block = program.create_block()
     carried = [handed_in(block, v, v.shape) for v in starts]
     with program.block_guard(block):
@@ -85,10 +83,8 @@ def while_loop(cond: Function, body: Function, loop_vars: Sequence[Any]) -> list
 def _one_bool(block: Block, value, what: str) -> Variable:
     pred = block.program.as_variable(value, block)
     if pred.dtype.kind != "b" or any(n != 1 for n in pred.shape):
-        raise wrong(
-            f"{what}, not {pred!r}",
-            "compare first (x > 0), or use static.if_else for one decision per row",
-        )
+        what = f"{what}, not {pred!r}"
+        raise wrong(what, "compare first (x > 0), or use static.if_else for one decision per row")
     return pred
 
 
@@ -158,10 +154,8 @@ def _check_structures(name: str, *branches: Packed) -> None:
     if len({(kind, len(values)) for kind, values in branches}) == 1:
         return
     shown = [f"a {k.__name__} of {len(values)}" if k else "one value" for k, values in branches]
-    raise wrong(
-        f"the branches of {name} return different structures: {' and '.join(shown)}",
-        "return the same number of values from both",
-    )
+    what = f"the branches of {name} return different structures: {' and '.join(shown)}"
+    raise wrong(what, "return the same number of values from both")
 
 
 def switch(cases: Sequence[tuple[Any, Callable[[], Any]]], default: Callable[[], Any]) -> Any:
@@ -199,20 +193,16 @@ def if_else(mask: Any, true_fn: Function, false_fn: Function, *rows: Any) -> Any
     program = default_program()
     mask = program.as_variable(mask, program.current_block())
     if mask.dtype.kind != "b" or len(mask.shape) != 1:
-        raise wrong(
-            f"if_else takes one bool per row, not {mask!r}",
-            "mask=x > 0 with x of shape [rows]; static.cond for one decision",
-        )
+        what = f"if_else takes one bool per row, not {mask!r}"
+        raise wrong(what, "mask=x > 0 with x of shape [rows]; static.cond for one decision")
     no = ~mask
     kind, parts = _unpacked(true_fn(*(select_rows(r, mask) for r in rows)))
     other, parts_no = _unpacked(false_fn(*(select_rows(r, no) for r in rows)))
     _check_structures("if_else", (kind, parts), (other, parts_no))
     for value in (*parts, *parts_no):
         if not getattr(value, "shape", ()):
-            raise wrong(
-                f"the branches of if_else return rows, not {describe(value)}",
-                "a row for each that came in: rows * 0.0 + 1.0",
-            )
+            what = f"the branches of if_else return rows, not {describe(value)}"
+            raise wrong(what, "a row for each that came in: rows * 0.0 + 1.0")
     merged = [merge_rows(mask, a, b) for a, b in zip(parts, parts_no, strict=True)]
     return merged[0] if kind is None else kind(merged)
 
@@ -239,15 +229,11 @@ def static_rnn(
     outer = program.current_block()
     seqs = _variables(outer, inputs)
     if not seqs or any(not v.shape for v in seqs):
-        raise wrong(
-            "static_rnn needs sequences: Variables with time as axis 0",
-            "inputs=[x] with x of shape [steps, …]",
-        )
+        what = "static_rnn needs sequences: Variables with time as axis 0"
+        raise wrong(what, "inputs=[x] with x of shape [steps, …]")
     if len({v.shape[0] for v in seqs} - {-1}) > 1:
-        raise wrong(
-            f"the sequences of static_rnn have different lengths: {seqs}",
-            "cut or fill them up to one length",
-        )
+        what = f"the sequences of static_rnn have different lengths: {seqs}"
+        raise wrong(what, "cut or fill them up to one length")
     starts = _variables(outer, states)
     block = program.create_block()
     carried = [handed_in(block, v, v.shape) for v in starts]
@@ -343,10 +329,8 @@ def next_values(block: Block, given, starts: list[Variable], what: str) -> list[
     """What a step hands on, checked against what the loop started from."""
     values = as_list(given)
     if len(values) != len(starts):
-        raise wrong(
-            f"{what} returns {len(values)} value(s) for {len(starts)} loop variable(s)",
-            "return the next value of every loop variable, in their order",
-        )
+        what = f"{what} returns {len(values)} value(s) for {len(starts)} loop variable(s)"
+        raise wrong(what, "return the next value of every loop variable, in their order")
     results = []
     for k, (start, value) in enumerate(zip(starts, values, strict=True)):
         if isinstance(value, int | float):

@@ -67,10 +67,8 @@ def infer_outputs(block: Block, op: Operator) -> None:
             return
         names = targets(primitive, op)
         if len(names) != len(types):
-            raise wrong(
-                f"{op.type} has {len(types)} outputs, {len(names)} names were given for them",
-                f"a list of {len(types)} names",
-            )
+            what = f"{op.type} has {len(types)} outputs, {len(names)} names were given for them"
+            raise wrong(what, f"a list of {len(types)} names")
     for name, (shape, dtype) in zip(names, types, strict=True):
         if name != EMPTY:
             _declare(block, op, name, shape, dtype, stop or dtype.kind != "f")

@@ -307,10 +307,8 @@ def name_of(item, what: str) -> str:
     if isinstance(item, Variable):
         return item.name
     if not isinstance(item, str):
-        raise wrong(
-            f"{what} holds Variables or names, not {describe(item)}",
-            "a Variable, or its name in quotes",
-        )
+        what = f"{what} holds Variables or names, not {describe(item)}"
+        raise wrong(what, "a Variable, or its name in quotes")
     return str(item)
 
 
@@ -363,7 +361,5 @@ def check_operator(info: OpInfo, op: Operator) -> None:
                 raise wrong(what, f"inputs={{{name!r}: …}}, the name it has for {forward}")
     outputs = [n for n in op.output_names if n != EMPTY]
     if len(set(outputs)) < len(outputs):
-        raise wrong(
-            f"{op.type} writes one name twice: {outputs}",
-            "a name of its own for each output",
-        )
+        what = f"{op.type} writes one name twice: {outputs}"
+        raise wrong(what, "a name of its own for each output")

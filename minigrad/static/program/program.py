@@ -193,10 +193,8 @@ class Program:
         """A Variable for an argument: itself, or a constant for an array."""
         if isinstance(value, Variable):
             if value.block.program is not self:
-                raise wrong(
-                    f"Variable {value.name!r} belongs to another program",
-                    "build both in one program_guard, or feed the fetched value",
-                )
+                what = f"Variable {value.name!r} belongs to another program"
+                raise wrong(what, "build both in one program_guard, or feed the fetched value")
             if value.block is not block and block.find_var(value.name) is not value:
                 what = f"Variable {value.name!r} lives inside block {value.block.idx} and has no value outside of it"
                 raise wrong(what, "return it from the branch or the body")
@@ -205,10 +203,8 @@ class Program:
             return lift(self, value)
         array = np.asarray(unmasked(value))
         if array.dtype.kind not in "fiub":
-            raise wrong(
-                f"a program computes with numbers, not with {describe(value)}",
-                "a Variable, a number or an array of numbers",
-            )
+            what = f"a program computes with numbers, not with {describe(value)}"
+            raise wrong(what, "a Variable, a number or an array of numbers")
         return self.constant(array)
 
     def constant(self, array: Array) -> Variable:
@@ -218,14 +214,8 @@ class Program:
     def add_persistable(self, name: str, value: Any, trainable: bool) -> Variable:
         """A persistable variable in the root block with its start value."""
         array = np.array(getattr(value, "_data", value), order="C")
-        var = self.blocks[0].create_var(
-            name,
-            array.shape,
-            array.dtype,
-            persistable=True,
-            trainable=trainable,
-            derived_stop=not trainable,
-        )
+        flags = {"persistable": True, "trainable": trainable, "derived_stop": not trainable}
+        var = self.blocks[0].create_var(name, array.shape, array.dtype, **flags)
         self.initial[name] = array
         return var
 
@@ -282,10 +272,8 @@ def default_program() -> Program:
     """The program of the innermost `program_guard`."""
     program = _default.get()
     if program is None:
-        raise wrong(
-            "there is no program to build in",
-            "with static.program_guard(static.Program()): …",
-        )
+        what = "there is no program to build in"
+        raise wrong(what, "with static.program_guard(static.Program()): …")
     return program
 
 
@@ -301,10 +289,8 @@ def program_guard(program: Program) -> Iterator[Program]:
     True
     """
     if not isinstance(program, Program):
-        raise wrong(
-            f"program_guard takes a Program, not {describe(program)}",
-            "static.program_guard(static.Program())",
-        )
+        what = f"program_guard takes a Program, not {describe(program)}"
+        raise wrong(what, "static.program_guard(static.Program())")
     token = _default.set(program)
     try:
         yield program
@@ -323,10 +309,8 @@ def data(name: str, shape: Iterable[int | None], dtype: Any = np.float64) -> Var
     sizes = tuple(-1 if n is None else n for n in shape)
     for n in sizes:
         if not isinstance(n, int | np.integer) or n < -1:
-            raise wrong(
-                f"data {name!r}: a size is -1 (any) or at least 0, not {n!r}",
-                f"static.data({name!r}, [-1, 3])",
-            )
+            what = f"data {name!r}: a size is -1 (any) or at least 0, not {n!r}"
+            raise wrong(what, f"static.data({name!r}, [-1, 3])")
     known = np.dtype(dtype)
     if known.kind not in "fiub":
         raise wrong(
@@ -351,10 +335,8 @@ def parameter(name: str, init: Any, trainable: bool = True) -> Variable:
     if array.dtype.kind in "iu":
         array = array.astype(float)
     if array.dtype.kind != "f":
-        raise wrong(
-            f"parameter {name!r} needs real numbers, not {describe(array)}",
-            "an array, a Tensor or lists of numbers",
-        )
+        what = f"parameter {name!r} needs real numbers, not {describe(array)}"
+        raise wrong(what, "an array, a Tensor or lists of numbers")
     return default_program().add_persistable(name, array, trainable)
 
 
@@ -374,10 +356,8 @@ def error_clip(variable: Variable, min: float, max: float) -> None:
     [array(3.)]
     """
     if not min <= max:
-        raise wrong(
-            f"error_clip needs min <= max, not {min} and {max}",
-            f"static.error_clip({variable.name}, -1.0, 1.0)",
-        )
+        what = f"error_clip needs min <= max, not {min} and {max}"
+        raise wrong(what, f"static.error_clip({variable.name}, -1.0, 1.0)")
     variable.program.error_clips[variable.name] = (float(min), float(max))
 
 

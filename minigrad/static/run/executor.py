@@ -120,10 +120,8 @@ def _fetched(name: str, scope: Scope) -> Any:
     if value is None:
         value = _in_steps(name, scope)
     if value is None:
-        raise wrong(
-            f"{name!r} has no value in this run: no operator that ran writes it",
-            "fetch what the loop or the cond returns",
-        )
+        what = f"{name!r} has no value in this run: no operator that ran writes it"
+        raise wrong(what, "fetch what the loop or the cond returns")
     return np.array(value) if isinstance(value, np.ndarray | np.generic) else value
 
 

@@ -150,11 +150,8 @@ def from_json(text: str, limit: int = LIMIT) -> Program:
     Errors: `ProgramFormatError`, and nothing else, for whatever is not one.
     """
     if not isinstance(text, str):
-        raise refusal(
-            f"a stored program is a text, not {type(text).__name__}",
-            "Program.from_json(path.read_text())",
-            ProgramFormatError,
-        )
+        what = f"a stored program is a text, not {type(text).__name__}"
+        raise refusal(what, "Program.from_json(path.read_text())", ProgramFormatError)
     try:
         objects = sum(size * text.count(mark) for mark, size in _BYTES.items())
         check_memory(4 * len(text) + objects, limit)

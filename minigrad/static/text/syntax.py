@@ -165,11 +165,8 @@ def parse(text: str, limit: int = LIMIT) -> Program:
     from ..program.verify import mark_given, verify
 
     if not isinstance(text, str):
-        raise refusal(
-            f"a program is read from a text, not from {describe(text)}",
-            "static.parse(str(program))",
-            ProgramFormatError,
-        )
+        what = f"a program is read from a text, not from {describe(text)}"
+        raise refusal(what, "static.parse(str(program))", ProgramFormatError)
     program = Program()
     program.blocks.clear()
     role = "forward"
