@@ -4,6 +4,7 @@ Names of the program are looked up as the executor would.  Each kernel is record
 values of a step that a grad block reads are what a loop saves.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from ..errors import ProgramError, wrong
 from ..grad_names import EMPTY
 from ..primitives.arguments import ByName, Listed
 from ..static.program.block import Block
-from ..static.program.operator import BRANCHES, Operator, rows, unwritten
+from ..static.program.operator import BRANCHES, Operator, outputs_of, rows, unwritten
 from ..static.program.program import Program
 from ..static.run.kernels import arguments, results, targets
 from .memory import Memory, groups, padded, slab_name
@@ -105,6 +106,8 @@ class Lowering:
             working.name = name
             self.working[name] = working
             self.stored[name] = working, None
+        writes = Counter(n for block in program.blocks for n in outputs_of(block.ops))
+        self.slabs = [names for names in memory.slabs if all(writes[n] == 1 for n in names)]
         self.block(root)
         self.schedule.fetched = [self.as_it_is(root.find(n)) for n in fetch]
         self.store_all()
@@ -136,7 +139,7 @@ class Lowering:
         slabs: dict[str, Array] = {}
         for slot in first.outputs:
             listed = [n for op in updates for n in op.outputs[slot]]
-            if listed not in self.schedule.memory.slabs:
+            if listed not in self.slabs:
                 return False
             written.append(listed)
             key = slab_name(listed)

@@ -1,6 +1,6 @@
 """The memory of a step: what updates change lies in one block, so that one call can change all of it."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -106,19 +106,20 @@ ALIGN = 64
 
 
 def state_slabs(program: Program) -> list[list[str]]:
-    """The names of persistable variables that updates of one kind treat alike, slot by slot: each written once."""
+    """The names of persistable variables that updates of one kind treat alike, slot by slot."""
     root = program.global_block()
     slabs = []
-    writes = Counter(n for block in program.blocks for n in outputs_of(block.ops))
+    placed: set[str] = set()
     for group in groups(root.ops):
         for slot in group[0].outputs if len(group) > 1 else ():
             names = [n for op in group for n in op.outputs[slot]]
             held = [root.var(n) for n in names]
-            alike = len({v.dtype for v in held}) == 1
+            apart = len({*names} - placed) == len(group)
             # clipping makes values on the way
             lasting = all(v.persistable for v in held)
-            if alike and lasting and all(writes[n] == 1 for n in names):
+            if apart and lasting and len({v.dtype for v in held}) == 1:
                 slabs.append(names)
+                placed.update(names)
     return slabs
 
 

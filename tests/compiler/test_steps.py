@@ -297,3 +297,24 @@ def test_parameters_of_two_dtypes_are_changed_apart():
     for _ in range(2):
         for ours, theirs in zip(step(feed), executor.run(program, feed, [w, v]), strict=True):
             assert ours.dtype == theirs.dtype and ours.tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_parameter_that_is_written_twice_since_memory_was_laid_out_is_updated_alone(exact):
+    program = static.Program()
+    with static.program_guard(program):
+        x = static.data("x", [-1, 2])
+        w = static.parameter("w", np.ones((2, 2)))
+        loss = ((x @ w + static.parameter("b", np.ones(2))) ** 2).sum()
+        mg.optim.SGD(lr=0.1).minimize(loss)
+    step = static.compile(program, fetch=loss, exact=exact)
+    executor = static.Executor()
+    block = program.global_block()
+    block.ops.insert(0, block.append_op("mul", {"x": w}, {"out": w}, {"y": 2.0}))
+    del block.ops[-1]
+    program.changed()
+    feed = {"x": np.ones((3, 2))}
+    for _ in range(2):
+        assert step(feed) == pytest.approx(executor.run(program, feed, [loss])[0])
+        for name in ("w", "b"):
+            np.testing.assert_allclose(step.parameters[name], executor.scope.values[name])
