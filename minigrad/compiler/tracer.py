@@ -129,7 +129,7 @@ class Recorder:
         """A NumPy function that is no ufunc."""
         if function is np.dot and all(np.ndim(a) == 2 for a in args):
             return self.ufunc(np.matmul, "__call__", args, kwargs)
-        if function in _FACTS:
+        if function in _FACTS and not kwargs:
             (value,) = args
             return getattr(value, function.__name__)
         if function is np.result_type:
@@ -206,15 +206,7 @@ class Recorder:
         out = Array(self, np.zeros(shape, dtype))
         return self.add("fill", np.full, (shape, value, out.dtype), out)
 
-    def add(
-        self,
-        kind: str,
-        function,
-        args,
-        out=None,
-        kwargs=None,
-        into=None,
-    ) -> Any:
+    def add(self, kind: str, function, args, out=None, kwargs=None, into=None) -> Any:
         """Note a call; returns what it makes."""
         call = Call(kind, function, args, out, kwargs or {}, self.op, into, self.ignores)
         self.calls.append(call)

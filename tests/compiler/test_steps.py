@@ -14,6 +14,8 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.compiler.memory import ALIGN, STATE, start_memory
+from minigrad.compiler.schedule import Array, Unrecordable
+from minigrad.compiler.tracer import Recorder
 from minigrad.errors import ProgramError
 from tests.compiler.test_compile import CORPUS, built, numbers, update
 
@@ -318,3 +320,10 @@ def test_a_parameter_that_is_written_twice_since_memory_was_laid_out_is_updated_
         assert step(feed) == pytest.approx(executor.run(program, feed, [loss])[0])
         for name in ("w", "b"):
             np.testing.assert_allclose(step.parameters[name], executor.scope.values[name])
+
+
+def test_the_length_of_an_axis_is_not_taken_for_the_number_of_elements():
+    array = Array(Recorder(), np.zeros((2, 3)))
+    assert np.size(array) == 6
+    with pytest.raises(Unrecordable):
+        np.size(array, axis=0)
