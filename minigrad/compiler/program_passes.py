@@ -206,12 +206,18 @@ def dead_code(program: Program, fetch: Iterable[str]) -> Program:
     copy = program.clone()
     root = copy.global_block()
     names = set(fetch)
-    root.ops = needed_ops(
-        root.ops, names, lambda op, used: used or any(is_state(root, n) for n in op.output_names)
-    )
+    root.ops = needed_ops(root.ops, names, lambda op, used: used or _changes_state(root, op))
     copy.history.append("dead_code")
     drop_unused(copy, names)
     return copy
+
+
+def _changes_state(block: Block, op: Operator) -> bool:
+    """Whether an operator, or one in its blocks, writes what outlives the run."""
+    inner = [block.program.blocks[index] for index in op.sub_blocks.values()]
+    return any(is_state(block, name) for name in op.output_names) or any(
+        _changes_state(body, each) for body in inner for each in body.ops
+    )
 
 
 # -- Products of all steps of an unrolled network, made at once: for speed, at the price of the last bits

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,8 @@ import minigrad as mg
 from minigrad import static
 from minigrad.compiler.program_passes import climb, dead_code, decompose, specialise
 from minigrad.primitives.registry import REGISTRY
+
+needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 
 
 def lines(program):
@@ -113,6 +117,46 @@ def test_dead_code_keeps_updates_and_what_loops_read():
         static.Executor().run(made, feed, [out.name])[0],
         static.Executor().run(prog, feed, [out])[0],
     )
+
+
+def squared_in_place(x):
+    """The parameter is written by an operator of the block that is being built."""
+    block = x.program.current_block()
+    block.append_op("mul", {"x": "w", "y": "w"}, {"out": "w"})
+    return x
+
+
+def in_a_loop(x):
+    static.while_loop(lambda i: i < 2, lambda i: squared_in_place(i + 1), [0])
+
+
+def in_a_branch(x):
+    static.cond(x.sum() > 1.0, lambda: squared_in_place(x), lambda: x)
+
+
+def in_a_branch_in_a_loop(x):
+    def body(i):
+        in_a_branch(x)
+        return i + 1
+
+    static.while_loop(lambda i: i < 2, body, [0])
+
+
+@pytest.mark.parametrize("build", [in_a_loop, in_a_branch, in_a_branch_in_a_loop])
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=needs_cc)])
+def test_what_changes_a_parameter_in_a_block_stays_though_nobody_reads_its_results(build, backend):
+    prog = static.Program()
+    with static.program_guard(prog):
+        static.parameter("w", [1.0, 2.0])
+        x = static.data("x", [2])
+        build(x)
+        out = (x * 2.0).sum()
+    executor, feed = static.Executor(), {"x": np.ones(2)}
+    executor.run(prog, feed, [out])
+    step = static.compile(prog, fetch=[out], backend=backend)
+    step(**feed)
+    np.testing.assert_array_equal(step.parameters["w"], executor.scope["w"])
+    assert step.parameters["w"][1] > 2.0
 
 
 def test_passes_leave_their_argument_as_it_was():
