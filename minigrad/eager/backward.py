@@ -260,7 +260,7 @@ def _root(out, seed, create: bool) -> tuple[Any, Any]:
                 f"reduce it first (y.sum().backward()), or pass gradient=… of shape {list(out.shape)}",
                 GradError,
             )
-        array = np.ones_like(data)
+        array = np.ones_like(data) if data.ndim else data.dtype.type(1)
     else:
         array = np.asarray(getattr(seed, "_data", seed))
         advice = f"gradient=… of shape {list(out.shape)}"
@@ -450,14 +450,15 @@ def _shown(g) -> Any:
 def accumulated(tensor: Tensor, g, own: bool, create: bool) -> Any:
     """The new ``.grad`` of a leaf, a Tensor or an array, in memory of its own, in the leaf's shape and dtype."""
     old = tensor.grad
-    if not create:
-        g = wrap(fitted(tensor, g, own))
-    else:
+    if create:
         g = fitted(tensor, _shown(g), True)
-        if old is None:
-            is_leaf = g._node.__class__ is AccumulateGrad
-            return g * 1.0 if is_leaf else wrap(np.array(g._data), g._node)
-    return g if old is None else old + g
+        if old is not None:
+            return old + g
+        return g * 1.0 if g._node.__class__ is AccumulateGrad else wrap(np.array(g._data), g._node)
+    g = fitted(tensor, g, own)
+    if old is None:
+        return wrap(np.asarray(g))
+    return wrap(np.asarray(old._data + g)) if old._node is None else old + wrap(g)
 
 
 def fitted(tensor: Tensor, g, own: bool) -> Any:

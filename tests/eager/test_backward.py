@@ -279,6 +279,26 @@ def test_gradients_with_a_graph_have_memory_of_their_own():
     assert float(x.grad) == 24.0
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_gradient_of_a_number_has_memory_that_its_views_share(dtype):
+    x, y = leaf(dtype(3.0)), leaf(2.0)
+    for gathered in 2.0, 3.0:
+        (x * y).backward()
+        x.grad.detach().mul_(0.5)
+        assert x.grad.item() == gathered / 2
+
+
+def test_what_a_leaf_gets_is_added_up_as_arrays():
+    class Loud(mg.Tensor):
+        def __add__(self, other):
+            raise AssertionError
+
+    x = leaf([1.0, 2.0])
+    x.grad = Loud([1.0, 1.0])
+    (x * x).sum().backward()
+    assert x.grad.tolist() == [3.0, 5.0]
+
+
 @pytest.mark.parametrize("mode", [mg.enable_grad, mg.no_grad])
 def test_gradients_with_a_graph_have_the_dtype_of_their_values(mode):
     x = mg.tensor([2.0, 3.0], dtype="float32", requires_grad=True)
