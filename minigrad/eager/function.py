@@ -65,9 +65,8 @@ class Context:
                 "compute it in backward, from saved inputs; keep a constant as ctx.name = value; "
             )
             raise refusal(what, f"{advice}or mark backward @mg.once_differentiable", GradError)
-        node = self._node
         edges = None
-        if node is not None:  # which is there for second derivatives
+        if (node := self._node) is not None:  # which is there for second derivatives
             edges = [Output(node, p) if isinstance(p, int) else p for p in self._places]
         return tuple(joined(unpack(self.saved), edges))
 
@@ -127,7 +126,7 @@ class FunctionNode(Several):
         if self.replayed:
             return self.gave
         with no_grad():
-            gave = self._run([None if x is None else wrap(x) for x in g])
+            gave = self._run([None if x is None else wrap(np.asarray(x)) for x in g])
         grads = [None if x is None else x._data for x in gave]
         small = bytes_of(grads) <= FEW_BYTES
         self.gave = [None if x is None else np.array(x) for x in grads] if small else None
@@ -239,7 +238,7 @@ class Function:
                 result = cls.forward(*args)
                 cls.setup_context(ctx, args, result)
         numbers = (np.ndarray, np.generic, float)  # anything else is handed on as it is
-        outs = [wrap(o) if isinstance(o, numbers) else o for o in as_list(result)]
+        outs = [wrap(np.asarray(o)) if isinstance(o, numbers) else o for o in as_list(result)]
         if MODE.get().grad and any(ctx.needs_input_grad):
             # an argument handed on is a new output
             outs = [o.detach() if isinstance(o, Tensor) and _among(o, args) else o for o in outs]

@@ -515,6 +515,25 @@ def test_numbers_and_arrays_that_forward_returns_become_tensors(made):
     assert x.grad.tolist() == np.full(np.shape(made), 2.0).tolist()
 
 
+def test_a_number_of_numpy_has_memory_that_its_views_share_on_the_way_in_and_out():
+    class Doubled(Twice):
+        @staticmethod
+        def forward(ctx, x):
+            return np.float64(x.item())
+
+        @staticmethod
+        def backward(ctx, g):
+            g.detach().mul_(2.0)
+            return g
+
+    x = leaf(3.0)
+    y = Doubled.apply(x)
+    y.detach().add_(1.0)
+    assert y.item() == 4.0
+    y.backward()
+    assert x.grad.item() == 2.0
+
+
 def test_a_function_keeps_the_leaves_it_uses():
     seen = []
 
