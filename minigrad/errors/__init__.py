@@ -98,7 +98,7 @@ _BY_SHAPES: dict[str, Callable[..., str]] = {
 _PASSED_THROUGH = {"contextlib", "copy", "functools", "numpy"}
 _CANDIDATES = 200  #: names that are compared with an unknown one
 _COMPARED = 60  #: the letters that are compared of each
-_PACKAGE = str(Path(__file__).absolute().parents[1]) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep  # as in the names of its files
 
 
 class MinigradError(Exception):

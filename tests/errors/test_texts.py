@@ -5,7 +5,10 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import subprocess
+import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -455,3 +458,11 @@ def test_what_is_no_number_but_has_a_shape_of_none_is_refused_in_words():
 
     with pytest.raises(mg.errors.DTypeError, match=r"exp\(x: Later\) is not possible"):
         mg.exp(Later())
+
+
+def test_the_line_is_the_users_however_the_path_of_the_package_is_written():
+    home = Path(mg.__file__).parents[1]
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import minigrad as mg; mg.ones([2]).item()"
+    where = f"{home}/minigrad/.././/"
+    ran = subprocess.run([sys.executable, "-c", code, where], capture_output=True, text=True)
+    assert "  at cell:1" in ran.stderr
