@@ -41,6 +41,12 @@ def test_a_small_graph_has_names_values_and_formulas():
     assert sorted(grads) == ["w.grad = 1210.3", "x.grad = 806.86"]
 
 
+def test_a_constant_that_numpy_cannot_read_is_called_by_its_slot():
+    w = torch.ones(3, dtype=torch.bfloat16, requires_grad=True)
+    graph = mg.draw(w * torch.tensor(2, dtype=torch.bfloat16)).graph
+    assert [(n.name, n.lines) for n in graph if n.kind == "data"] == [("other of mul", ("2",))]
+
+
 def test_parameters_are_called_by_their_paths_and_lost_values_keep_their_shapes():
     model = models.mlp()
     out = model(torch.ones(5, 8)).sum()

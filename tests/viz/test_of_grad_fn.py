@@ -141,6 +141,14 @@ def test_a_constant_is_an_input_without_a_way_back():
     assert len(lines(graph, "grad")) == 2  # from the seed, and to the only leaf
 
 
+def test_a_constant_tensor_of_an_engine_of_ones_own_is_called_by_its_slot():
+    a = Tensor(2, True, name="a")
+    node = (a * Tensor(3)).grad_fn
+    node.next_functions = (node.next_functions[0], (None, 0))
+    (constant,) = kinds(draw(Tensor(6, grad_fn=node, name="y")).graph, "data")
+    assert (constant.name, constant.lines) == ("y of mul", ("3",))
+
+
 def test_a_constant_whose_value_no_rule_reads_says_that_it_is_not_kept():
     a = Tensor(2, True, name="a")
     node = (a + Tensor(3)).grad_fn

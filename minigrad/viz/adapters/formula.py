@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.format import FEW, NOT_YET, format_number, format_value, numeric
+from ..graph.format import FEW, NOT_YET, format_number, format_value
 
 LONGEST = 44
 Values = Mapping[str, Any]  # by name
@@ -367,10 +367,12 @@ def literal(text: str) -> Any:
 
 def number_text(value) -> str:
     """A value as it is put into a formula: one number, or nothing."""
-    array = numeric(value)
-    if array is None or array.size != 1 or array.dtype.kind == "c":
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, RuntimeError):  # ragged, or not for NumPy to read
         return ""
-    return format_number(array.item())
+    one = array.size == 1 and array.dtype.kind in "biuf"
+    return format_number(array.item()) if one else ""
 
 
 def computed(node: ast.expr, values: Values) -> Any:
