@@ -287,6 +287,30 @@ def test_a_loop_shows_versions_step_scopes_and_what_goes_round():
     assert only(graph, EMPTY).kind == "data"
 
 
+def test_a_loop_may_say_what_goes_round_as_lists_and_as_a_dictionary():
+    p = samples.Program()
+    body = p.block(0)
+    body.op("square", {"x": "a"}, {"out": "a_next"})
+    body.op("exp", {"x": "b"}, {"out": "b_next"})
+    listed = {"carried": ["a"], "next": ["a_next"], "carry": {"b": "b_next"}}
+    p.blocks[0].op("while", {}, {"out": ["c"]}, sub_block=1, **listed)
+    graph = of_program(p)
+    loops = [
+        (graph.nodes[e.tail].name, graph.nodes[e.head].name)
+        for e in graph.edges
+        if e.kind == "loop"
+    ]
+    assert loops == [("a_next", "a"), ("b_next", "b")]
+
+
+def test_a_shape_may_be_an_array_where_no_dtype_is_known():
+    p = samples.Program()
+    p.blocks[0].var("x", dtype=None)
+    p.blocks[0].vars["x"].shape = np.array([2, 3])
+    p.blocks[0].op("square", {"x": "x"}, {"out": "y"})
+    assert only(of_program(p), "x").lines == ("[2,3]",)
+
+
 def test_only_the_last_version_of_a_name_has_the_value_that_a_scope_holds():
     program = samples.Program()
     program.blocks[0].var("v", (2,))

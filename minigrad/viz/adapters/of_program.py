@@ -156,9 +156,10 @@ class BlockSheet(Sheet):
         assert self.owner is not None  # it holds a loop's body
         op, attrs = self.owner.op, self.owner.op.attrs
         carry = attrs.get("carry", {})
-        ends, starts = attrs.get("next", carry.values()), attrs.get("carried", carry)
+        ends = [*attrs.get("next", ()), *carry.values()]
+        starts = [*attrs.get("carried", ()), *carry]
         if self.backward:
-            ends = attrs.get("carried_grad", [start + GRAD for start in carry])
+            ends = [*attrs.get("carried_grad", ()), *(start + GRAD for start in carry)]
             starts = attrs.get("next_grad", op.inputs.get("out_grad", ()))
         return [*zip(ends, starts, strict=False)]
 
@@ -269,9 +270,9 @@ def shape_texts(var) -> tuple[str, str]:
         return "", f"shape unknown {dtype}".rstrip()
     text = format_shape(shape)
     full = f"{text} {dtype}".rstrip()
-    if "float" in dtype:
+    if not dtype or "float" in dtype:
         return text, full
-    return (full if shape else dtype or text), full
+    return (full if shape else dtype), full
 
 
 def dtype_text(var) -> str:
