@@ -136,13 +136,10 @@ def arrays(*held) -> Fields:
 
 def show_value(node: Node, held: tuple[Any, ...]) -> None:
     """Above the words of a version of a name its value, where one is ``held``."""
-    node.data = {"live": (), **arrays(*held)}
-    for x in held:
-        text = format_value(x)
-        node.lines = (text, *node.lines)
-        node.data["live"] = ((text, NOT_YET),)
-        if x is not None:
-            node.tooltip += f" | {explain_value(x)}"
+    texts = tuple(map(format_value, held))
+    node.lines = (*texts, *node.lines)
+    node.data = {"live": tuple((text, NOT_YET) for text in texts), **arrays(*held)}
+    node.tooltip = " | ".join([node.tooltip, *(explain_value(x) for x in held if x is not None)])
 
 
 def accumulated(name: str, grad, parts: Sequence[Any]) -> Fields:

@@ -56,7 +56,6 @@ class NetSheet(Sheet):
         super().__init__(graph, owner)
         self.nets, self.values = nets, values
         self.loop = owner is not None
-
         forward, backward = map(leaves, nets)
         self.written = {name for op in forward for name in flat(op.outputs)}
         self.reads = {name for op in forward for name in flat(op.inputs)}
