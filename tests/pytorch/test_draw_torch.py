@@ -273,6 +273,15 @@ def test_a_forward_pass_that_failed_is_drawn_up_to_the_error():
     assert "relu" in {n.name for n in graph.nodes.values()}
 
 
+def test_a_first_layer_that_failed_is_drawn_in_the_frame_of_its_module():
+    model = nn.Sequential(nn.Sequential(nn.Linear(3, 4)), nn.ReLU())
+    with pytest.raises(RuntimeError) as caught:
+        model(torch.ones(2, 7))
+    graph = mg.draw(caught.value).graph
+    (weight,) = (n for n in graph if n.name == "model.0.0.weight")
+    assert graph.regions[weight.region].label == "model.0: Sequential"
+
+
 def test_a_block_that_is_a_dictionary_in_a_list_has_a_frame():
     body = nn.ModuleDict({"blocks": nn.ModuleList()})
     for _ in range(2):

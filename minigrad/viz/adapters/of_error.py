@@ -37,7 +37,7 @@ def of_error(error: BaseException, names: Names) -> Graph:
         if node.kind == "output":
             node.kind = "value"
     graph.edges = [e for e in graph.edges if {e.tail, e.head} <= graph.nodes.keys()]
-    graph.regions.pop("r1", None)
+    graph.regions = {r.id: r for r in graph.regions.values() if r.side == "forward"}
     what = str(error).partition("\n")[0]
     what = what.partition(" is not possible: ")[2] or what
     graph.title = f"{type(error).__name__}: {what}"
