@@ -549,8 +549,8 @@ class Graph(Replay):
         names = "then_branch", "else_branch"
         for name, (nodes, results, frame) in zip(names, sides, strict=True):
             with self.into(nodes):
-                zeros = {k: v for k, v in frames.items() if k not in frame}
-                own = frames | mapped(zeros, lambda v: self.fitted(0, v)) | frame
+                lacking = {k: v for k, v in frames.items() if k not in frame}
+                own = frames | mapped(lacking, lambda v: self.fitted(0, v)) | frame
             mapped(own, results.append)
             graphs[name] = self.inner(name, nodes, [], results)
         if not results:

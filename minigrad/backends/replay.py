@@ -175,11 +175,11 @@ class Replay(Walk):
         self.set([c[1] for c in loop.carried], state[:count])
         self.set([part for _, part in loop.slices], slices)
         self.items(loop.body)
-        after = [self.like(after, begin) for _, begin, after, _ in loop.carried]
+        ends = [self.like(after, begin) for _, begin, after, _ in loop.carried]
         for total, (value, _, like) in zip(state[count:], loop.totals, strict=True):
-            after.append(self.function("np.add", [total, self.like(value, like)], {}, like))
+            ends.append(self.function("np.add", [total, self.like(value, like)], {}, like))
         kept = {} if loop.backward else self.frame(loop.saved)
-        return after, ([self.value(v) for v, _ in loop.stacked], kept)
+        return ends, ([self.value(v) for v, _ in loop.stacked], kept)
 
     def finish(self, loop: Loop, state) -> None:
         """What a loop leaves."""

@@ -89,7 +89,7 @@ class Element(NamedTuple):
     looked_up: tuple[Any, ...] = ()
 
     def whole(self) -> list[Element]:
-        """It, and what says where it is."""
+        """It, and the elements that say where it is."""
         return [self, *(e for at, *_ in self.looked_up for e in at.whole())]
 
     def along(self, axes: list[int]) -> Element:

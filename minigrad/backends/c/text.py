@@ -540,8 +540,8 @@ class Writer(Identifiers, Walk):
             place = self.places[final] = self.new(begin, self.place(start).view)
             self.copy(place, start)
             begins.append(place)
-        forward: Any = loop.frames.item if back else loop
-        steps, frames = self.most_steps(forward), self.places[loop.frames] if back else {}
+        steps = self.most_steps(loop.frames.item if back else loop)
+        frames = self.places[loop.frames] if back else {}
         if loop.go_on is not None:
             frames["count"] = self.member(np.empty(1, np.int64), "steps")
         count: Any = frames.get("count")
