@@ -441,6 +441,34 @@ def test_the_gradient_of_a_loop_in_a_loop_knows_how_often_each_inner_one_ran():
             np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
+@pytest.mark.parametrize("outer, inner", [(0, 2), (3, 0), (3, 2)])
+def test_the_text_of_a_recurrence_in_another_one_depends_on_no_address_if_one_has_no_steps(
+    outer, inner
+):
+    program = static.Program()
+    with static.program_guard(program):
+        xs, ys = static.data("xs", [outer, 3]), static.data("ys", [inner, 3])
+        w = static.parameter("w", [0.5, 0.6, 0.7])
+
+        def cell(y, h):
+            h = mg.tanh(h * w + y)
+            return [h * y], [h]
+
+        def step(x, h):
+            (out,), (last,) = static.static_rnn(cell, [ys * x], [h])
+            return [mg.sum(out, axis=0) + h], [last * w]
+
+        (out,), (last,) = static.static_rnn(step, [xs], [w])
+        fetch = [last, *static.gradients(mg.sum(out * last), [xs, ys, w])]
+    text = static.to_c(program, fetch=fetch)
+    moved = [np.ones(1000) for _ in range(100)]  # what is made next lies elsewhere
+    assert static.to_c(program, fetch=fetch) == text and moved
+    step = static.compile(program, fetch=fetch, backend="c")
+    feed = {"xs": np.ones((outer, 3)), "ys": np.ones((inner, 3))}
+    for a, b in zip(step(feed), static.Executor().run(program, feed, fetch), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
 def test_the_rungs_of_a_step_in_c_can_be_looked_at():
     program = static.Program()
     with static.program_guard(program):
