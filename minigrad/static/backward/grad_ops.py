@@ -275,6 +275,7 @@ def expand_grad_op(
             ready.append(inner)
     for k, flow in find_op_path(block, ops, ready, inputs, job.no_grad):
         operators += grad_ops_of(job, ops[k], flow, ready)
+        ready += flow
     for piece in operators:
         piece.copy_of = op
     return operators

@@ -14,6 +14,7 @@ from ...errors import wrong
 from ...ops.shape import Array
 from ..program.block import Block
 from ..program.control_flow import same_types
+from ..program.operator import op_info
 from ..program.program import Program
 from ..program.variable import Variable
 from .append_backward import append_backward, check_loss
@@ -94,13 +95,14 @@ def apply_gradients(optimizer, pairs: Pairs) -> None:
                 rate = _state(program, "learning_rate", np.asarray(rate, dtype))
             rates[dtype] = rate if rate.dtype == dtype else rate.astype(dtype)
         for (parameter, _), grad in zip(pairs, grads, strict=True):
-            inputs, outputs = {"param": parameter, "grad": grad}, {"param_out": parameter}
+            inputs = {"param": parameter, "grad": grad, "learning_rate": rates[parameter.dtype]}
+            outputs = {"param_out": parameter}
             memory = optimizer.first_memory(parameter)
             for slot, value in zip(optimizer.memory, memory, strict=True):
                 state = _state(program, f"{parameter.name}@{slot}", value)
                 inputs[slot] = outputs[f"{slot}_out"] = state
-            inputs["learning_rate"] = rates[parameter.dtype]
-            block.append_op(optimizer.type, inputs, outputs, optimizer.attrs)
+            taken = {s: inputs[s] for s in op_info(optimizer.type).inputs if s in inputs}
+            block.append_op(optimizer.type, taken, outputs, optimizer.attrs)
         if scheduled:
             block.append_op("increment", {"x": count}, {"out": count}, {"step": 1.0})
 

@@ -15,9 +15,8 @@ from ..program.program import Pruned
 from ..program.transform import needed_ops
 from .passes import lost, written_inside
 
-Path = list[
-    tuple[int, list[str]]
-]  #: operators, last first, each with its inputs that want a gradient
+#: operators, last first, each with its inputs that want a gradient
+Path = list[tuple[int, list[str]]]
 
 
 def find_op_path(

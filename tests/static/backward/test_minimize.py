@@ -8,6 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad import optim, static
 from minigrad.errors import ProgramError
+from minigrad.primitives.registry import REGISTRY
 
 START = {"w": np.array([[0.5, -0.3], [0.8, 0.1]]), "b": np.array([0.2, -0.4])}
 
@@ -73,6 +74,34 @@ def test_update_operators_have_the_role_optimize_and_write_the_parameters_own_na
     ]
     assert all(program.global_block().var(n).persistable for n in ("w@velocity", "learning_rate"))
     assert [op.role for op in program.clone(for_test=True).global_block().ops] == ["forward"] * 6
+
+
+def in_another_order(learning_rate, seen, grad, param):
+    return param - learning_rate * grad, seen + 1.0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "written"),
+    [
+        (in_another_order, "w, w@seen = {}(learning_rate, w@seen, w@GRAD, w)"),
+        (lambda param, grad: param - 0.5 * grad, "w = {}(w, w@GRAD)"),
+    ],
+)
+def test_an_update_primitive_of_the_user_is_given_what_it_takes_in_its_own_order(kernel, written):
+    name, memory = "update_of_a_test", {"seen": 0.0} if "seen" in written else {}
+    mg.primitive(kernel, type=name, outputs=("param_out", *(f"{s}_out" for s in memory)))
+    try:
+        optimizer = optim.SGD(lr=0.5)
+        optimizer.type, optimizer.memory = name, memory
+        with static.program_guard(static.Program()) as program:
+            w = static.parameter("w", [1.0, 2.0])
+            optimizer.minimize((w * w * w).sum())
+        assert str(program.global_block().ops[-1]) == written.format(name)
+        executor = static.Executor()
+        executor.run(program)
+        assert executor.scope["w"].tolist() == [-0.5, -4.0]
+    finally:
+        REGISTRY.pop(name)
 
 
 def test_parameters_change_only_when_the_run_succeeds():

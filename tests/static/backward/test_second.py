@@ -8,6 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad import static
 from minigrad.errors import ProgramError
+from minigrad.primitives.registry import REGISTRY
 from tests.ops.test_records import DIFFERENTIABLE, call, floats, wanted
 
 NAMES = [r.type for r in DIFFERENTIABLE]
@@ -149,6 +150,40 @@ def nested(static_cond, c, d, w, v):
 
     y, z = static_cond(c, lambda: (inner(), w), lambda: (w * w, w * 3.0))
     return (y * y * z).sum()
+
+
+def a_cond(x):
+    h = 3.0 * x
+    return static.cond(x.sum() > 0.0, lambda: h * h, lambda: h)
+
+
+def a_loop(x):
+    return static.while_loop(lambda i, y: i < 2.0, lambda i, y: (i + 1.0, y * x), (0.0, 9.0))[1]
+
+
+def an_rnn(x):
+    steps = mg.stack([x, x])
+    return static.static_rnn(lambda e, s: ([s * e], [s * e]), [steps], [0.0 * x + 9.0])[1][0]
+
+
+@pytest.mark.parametrize("inside", [a_cond, a_loop, an_rnn])
+def test_second_derivatives_through_control_flow_in_the_middle_of_a_rule(inside):
+    function = mg.primitive(lambda x: 6.0 * x**3, type="of_a_test_of_rules")
+
+    def slope(x, out_grad):
+        square = inside(x) if isinstance(x, static.Variable) else 9.0 * x * x
+        return out_grad * square * 2.0
+
+    try:
+        function.grad(x=slope)
+        with static.program_guard(static.Program()) as program:
+            x = static.parameter("x", 2.0)
+            (first,) = static.gradients(function(x), x)
+            (second,) = static.gradients(first, x)
+            values = static.Executor().run(program, {}, [first, second])
+        assert [v.item() for v in values] == [72, 72]
+    finally:
+        REGISTRY.pop("of_a_test_of_rules")
 
 
 def taken(pred, true_fn, false_fn):
