@@ -121,8 +121,7 @@ def _check_pairs(pairs: Pairs) -> None:
             )
         if not same_types(parameter, gradient):
             raise wrong(
-                f"{gradient!r} is no gradient of {parameter!r}: shape and dtype differ",
-                advice,
+                f"{gradient!r} is no gradient of {parameter!r}: shape and dtype differ", advice
             )
     for name in written_twice([parameter.name for parameter, _ in pairs]):
         what = f"the parameter {name!r} stands in two pairs"
