@@ -79,9 +79,8 @@ class Plan(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def plan_of(p: Primitive, chosen: Names, slots: Names) -> Plan:
-    """The `Plan` for an operator with these input slots, of which those that hold something wanted were chosen."""
-    wanted = tuple(s for s in p.differentiable if s in chosen)
+def plan_of(p: Primitive, wanted: Names, slots: Names) -> Plan:
+    """The `Plan` for these wanted inputs of an operator with these input slots."""
     reads = p.reads(wanted)
     shapes = {r.rpartition("_")[0] for r in reads if r.endswith(("_shape", "_dtype"))}
     stretches = p.broadcasts and len(slots) > 1  # a single operand is as large as the result
@@ -93,7 +92,7 @@ def plan_of(p: Primitive, chosen: Names, slots: Names) -> Plan:
     operands += [(s, False) for s in slots if s.endswith("_like")]
     results = tuple(o for o in p.outputs if o in reads)
     given = tuple((o, f"{o}_grad") for o in p.outputs if f"{o}_grad" in reads)
-    made = tuple((s, f"{s}_grad") for s in wanted)
+    made = tuple((s, f"{s}_grad") for s in p.inputs if s in wanted)
     return Plan(tuple(operands), results, given, made)
 
 
@@ -104,8 +103,8 @@ def default_grad_op(
 
     Without a block nothing is known of shapes: what may be stretched is read.
     """
-    slots, results = op.inputs, op.outputs
-    chosen = [s for s in slots if not wanted.isdisjoint(slots[s])]
+    slots, results, rules = op.inputs, op.outputs, p.rules
+    chosen = [s for s in slots if s in rules and not wanted.isdisjoint(slots[s])]
     operands, read, given, made = plan_of(p, tuple(chosen), (*slots,))
     inputs: Slots = {}
     for s, if_stretched in operands:

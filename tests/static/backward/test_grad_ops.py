@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import static
+from minigrad import nets, static
 from minigrad.errors import RuleError
 from minigrad.primitives.registry import REGISTRY
 from minigrad.static.program.variable import ShapeOf
@@ -37,6 +37,15 @@ def slope_in_a_program(function, at):
 def slope(function, at):
     x = mg.tensor(at, requires_grad=True)
     return mg.grad(mg.sum(function(x)), x)[0].tolist()
+
+
+def test_a_rule_that_is_added_later_is_asked_too():
+    with primitive(lambda x, y: x * y, lambda y, out_grad: out_grad * y) as product:
+        assert slope_in_a_program(lambda x: product(x, x), 3.0) == 3.0
+        product.grad(y=lambda x, out_grad: out_grad * x)
+        assert slope_in_a_program(lambda x: product(x, x), 3.0) == 6.0
+        both = nets.Operator("of_a_test", {"x": "a", "y": "b"}, {"out": "c"})
+        assert nets.Backward(both).output_names == ["a@GRAD", "b@GRAD"]
 
 
 @pytest.mark.parametrize("way", [slope, slope_in_a_program])
