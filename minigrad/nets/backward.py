@@ -117,9 +117,9 @@ def read(scope, name: str, reader) -> Any:
         value = scope[name]
     except KeyError:
         known = scope if isinstance(scope, Mapping) else scope.values
-        hint = did_you_mean(name, known)
-        if name.endswith(GRAD):
-            hint = f"; give it before the run: scope[{name!r}] = …"
+        hint = f"; give it before the run: scope[{name!r}] = …"
+        if not name.endswith(GRAD):
+            hint = did_you_mean(name, known)
         raise ProgramError(
             f"{name!r} has no value in this scope{hint}\n  read by {reader}"
         ) from None
