@@ -226,3 +226,20 @@ def test_modules_that_were_one_box_open_though_the_boxes_of_their_twins_are_gone
     shown = View(g, "pruned", found_ops(g, "tanh7")).graph
     assert {"tanh7", "tanh7_grad"} <= {n.name for n in shown}
     assert all(n.twin in shown.nodes for n in shown if n.twin)
+
+
+def test_a_frame_opens_though_the_twins_of_what_stands_in_it_are_in_a_box_outside():
+    """An operation is in one box at most: what stands in two left one of them with nothing in it."""
+    g = Graph()
+    inside = g.region("layer", folds=True, parent=g.region("net", folds=True).id)
+    value, gradient = g.node("leaf", "x"), g.node("leaf_gradient", "x.grad", side="backward")
+    for i in range(200):
+        op = g.node("op", "tanh", number=i, region=inside.id)
+        grad_op = g.node("grad_op", "tanh_grad", side="backward", number=i)
+        g.link(op, grad_op)
+        g.edge(value, op)
+        g.edge(grad_op, gradient, "grad")
+        value, gradient = op, grad_op
+    shown = View(g, "auto", found_ops(g, "#40")).graph
+    assert {40, 41} <= {n.number for n in shown}
+    assert sum(n.data.get("ops", 1) for n in shown if is_op(n)) == 400
