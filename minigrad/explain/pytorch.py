@@ -418,7 +418,7 @@ class Case:
         known = {n.name(): advice(n, kind) for n in graph.all if counts[n] and advice(n, kind)}
         where = f" On the way lie {', '.join(known)}." if known else ""
         repair = next(iter(known.values())) if len(known) == 1 else ""
-        return f"({note})\n  (it is {kind}.{where} mg.why before backward() tells the node)", repair
+        return f"({note})\n  (it is {kind if size else 0}.{where} mg.why before backward() tells the node)", repair
 
     # what .grad holds in place of the gradient, and who holds the tensor
 

@@ -51,8 +51,8 @@ APART = 14  # points between two nodes, or a node and a line
 
 
 def layers(graph: Graph, at: dict[str, int], widths: dict[str, float]) -> dict[str, int]:
-    """The rank of every node, from the top, that of its twin; on each side a rank holds what has
-    room there, and one operator, in the order of ``at``.  A block is followed by an empty rank.
+    """The rank of every node, from the top; twins share one. On each side a rank holds what has room
+    there, and one operator, in the order of ``at``.  A block is followed by an empty rank.
     """
     groups = grouped(graph, leader)
     above, _ = _neighbours(graph)
