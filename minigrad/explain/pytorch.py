@@ -414,11 +414,11 @@ class Case:
         if 0 < (size := size_of(grad)) < float("inf"):
             return f"({note})", ""
         counts = count_paths(graph.all, place)
-        kind = "not finite" if size else "zero"
+        kind, what = ("not finite", "not finite") if size else ("zero", "0")
         known = {n.name(): advice(n, kind) for n in graph.all if counts[n] and advice(n, kind)}
         where = f" On the way lie {', '.join(known)}." if known else ""
         repair = next(iter(known.values())) if len(known) == 1 else ""
-        return f"({note})\n  (it is {kind if size else 0}.{where} mg.why before backward() tells the node)", repair
+        return f"({note})\n  (it is {what}.{where} mg.why before backward() tells the node)", repair
 
     # what .grad holds in place of the gradient, and who holds the tensor
 

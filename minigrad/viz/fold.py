@@ -507,7 +507,7 @@ class View:
         frames = {frame for region in at for frame in _outwards(graph, region)}
         if shut is not graph and frames:
             shut = closed(graph, frames)
-            if len(shut.nodes) > self.most:  # an operation whose twin is in a box outside stands alone
+            if len(shut.nodes) > self.most:  # what has its twin in a box outside stands alone
                 held = {n.id for s in parts if s.side == "backward" for n in s.ops}
                 inner = [s for s in segments(shut) if s.ops[0].region in frames]
                 parts = parts + [s for s in inner if held.isdisjoint(n.twin for n in s.ops)]
