@@ -22,7 +22,7 @@ __minigrad_ops__ = True
 Tensors = list[Tensor]
 
 
-def _point(inputs: Any, keep: bool) -> Tensors:
+def _point(inputs, keep: bool) -> Tensors:
     values = as_list(inputs)
     if keep and all(isinstance(v, Tensor) and v.requires_grad for v in values):
         return values
@@ -35,12 +35,12 @@ def _point(inputs: Any, keep: bool) -> Tensors:
     return point
 
 
-def _packed(values: Listed, given: Any) -> Any:
+def _packed(values: Listed, given) -> Any:
     """A tuple where several were given, else the one value."""
     return tuple(values) if isinstance(given, tuple | list) else values[0]
 
 
-def _vectors(v: Any, given: Any, like: Tensors, what: str) -> Tensors:
+def _vectors(v, given, like: Tensors, what: str) -> Tensors:
     """One vector for each of these Tensors, in its shape."""
     values = as_list(v) if isinstance(given, tuple | list) else [v]
     if len(values) != len(like):
@@ -63,7 +63,7 @@ def _vectors(v: Any, given: Any, like: Tensors, what: str) -> Tensors:
     return vectors
 
 
-def _called(function: Function, xs: Tensors, inputs: Any) -> tuple[Tensors, Any]:
+def _called(function: Function, xs: Tensors, inputs) -> tuple[Tensors, Any]:
     """What a function returns, as a list and as it is.
 
     Errors: `GradError` if it comes from these inputs and not from their copies, `DTypeError` if it is no Tensor.
@@ -117,7 +117,7 @@ def _grads(ys: Tensors, seeds: Listed, xs: Tensors, create_graph: bool) -> Liste
     return list(grad(roots, xs, given, create_graph=create_graph, materialize_grads=True))
 
 
-def _values(ys: Tensors, given: Any, create_graph: bool) -> Any:
+def _values(ys: Tensors, given, create_graph: bool) -> Any:
     return _packed([y if create_graph else y.detach() for y in ys], given)
 
 
@@ -187,7 +187,7 @@ def hessian(function: Function, inputs: Any, create_graph: bool = False) -> Any:
     return _packed(blocks, inputs)
 
 
-def _gradient(function: Function, xs: Tensors, inputs: Any) -> tuple[Tensor, Tensors]:
+def _gradient(function: Function, xs: Tensors, inputs) -> tuple[Tensor, Tensors]:
     """The value of a function that returns one number, and its gradient, which has a graph of its own."""
     (y, *more), result = _called(function, xs, inputs)
     if more or y.size != 1:

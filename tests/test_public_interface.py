@@ -401,11 +401,11 @@ def _without_grad():
 
 def functions(owner):
     """The functions of the package that are public in a module or class, and those of its classes."""
-    for name, value in vars(owner).items() if inspect.isclass(owner) else inspect.getmembers(owner):
+    for name, value in inspect.getmembers(owner):
         if name.startswith("_") and name not in ("__init__", "__call__"):
             continue
         value = inspect.unwrap(getattr(value, "__func__", getattr(value, "fget", value)))
-        if getattr(value, "__module__", "").startswith("minigrad"):
+        if str(getattr(value, "__module__", "")).startswith("minigrad"):
             if inspect.isclass(value):
                 yield from functions(value)
             elif inspect.isfunction(value):

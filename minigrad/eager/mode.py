@@ -63,7 +63,7 @@ class _Switch(ContextDecorator):
         token, self._entered = self._entered
         MODE.reset(token)
 
-    def __call__(self, function) -> Any:
+    def __call__(self, function: Any) -> Any:
         if iscoroutinefunction(function):
 
             async def switched(*args, **kwargs) -> Any:

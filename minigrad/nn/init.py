@@ -13,17 +13,17 @@ from .module import Parameter, floating
 Seed = int | np.random.Generator
 
 
-def normal(shape: Shape, seed: Seed, dtype: Any) -> Tensor:
+def normal(shape: Shape, seed: Seed, dtype) -> Tensor:
     """Numbers around 0 with deviation 1."""
     return Parameter(generator(seed).standard_normal(shape), dtype=floating(dtype))
 
 
-def constant(shape: Shape, value: float, dtype: Any) -> Tensor:
+def constant(shape: Shape, value: float, dtype) -> Tensor:
     """One value everywhere."""
     return Parameter(np.full(shape, value), dtype=floating(dtype))
 
 
-def fan_in(shape: Shape, inputs: int, seed: Seed, dtype: Any) -> Tensor:
+def fan_in(shape: Shape, inputs: int, seed: Seed, dtype) -> Tensor:
     """Spread evenly within ``1 / sqrt(inputs)``: sums of ``inputs`` products stay of one size.
 
     >>> bool((abs(fan_in((2, 4), 4, 0, float)) <= 0.5).all())

@@ -21,12 +21,12 @@ class Value:
     __slots__ = ()
     priority = 0  #: where two kinds of Values meet in a call, the higher one answers
 
-    def apply_primitive(self, primitive: Any, args: Args, attrs: Attrs) -> Any:
+    def apply_primitive(self, primitive, args: Args, attrs: Attrs) -> Any:
         """Apply a primitive to arguments of which at least one is of this engine."""
         raise NotImplementedError
 
 
-def as_list(value: Any) -> Listed:
+def as_list(value) -> Listed:
     """A list or tuple as a list, one thing as a list of it.
 
     >>> as_list((1, 2)), as_list(3)
@@ -35,7 +35,7 @@ def as_list(value: Any) -> Listed:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def dtype_of(value: Any) -> np.dtype[Any]:
+def dtype_of(value) -> np.dtype[Any]:
     """The dtype of a value, or of what NumPy makes of it.
 
     >>> dtype_of([1, 2.5])
@@ -44,7 +44,7 @@ def dtype_of(value: Any) -> np.dtype[Any]:
     return np.dtype(value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype)
 
 
-def as_value(value: Any) -> Any:
+def as_value(value) -> Any:
     """What has a shape as it is, lists and numbers as arrays.
 
     >>> as_value([1, 2])
@@ -74,7 +74,7 @@ class Mark:
 REQUIRED = Mark("required")  #: default of an attr that has none
 
 
-def frozen(value: Any) -> Any:
+def frozen(value) -> Any:
     """An attr as nobody can change it afterwards: lists and arrays become tuples.
 
     >>> frozen([[1, 2], 3])

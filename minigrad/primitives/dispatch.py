@@ -62,9 +62,7 @@ def refused(primitive: "Primitive", args: Args, attrs: Attrs, error: Exception) 
     return op_error(primitive.type, primitive.slot_names(len(args)), args, attrs, error)
 
 
-def check_finite(
-    title: str, value: Any, args: Mapping[str, Any], line: str, place: str = ""
-) -> None:
+def check_finite(title: str, value, args: Mapping[str, Any], line: str, place: str = "") -> None:
     """Raise `AnomalyError` if a value holds a NaN or an infinity; ``args``: what it was made from, by name."""
     if np.isfinite(value).all():
         return
@@ -108,7 +106,7 @@ def forget(public: FunctionType) -> None:
     public.__globals__["answer"] = answer
 
 
-def _first_call(*args: Any, **attrs: Any) -> Any:
+def _first_call(*args, **attrs) -> Any:
     return answer(primitive, args, attrs)  # type: ignore[name-defined]  # noqa: F821
 
 

@@ -73,7 +73,7 @@ class Operators(Value):
     if TYPE_CHECKING:  # given by `install`
 
         def __getattr__(self, name: str) -> Any: ...
-        def __add__(self, other: Any) -> Any: ...
+        def __add__(self, other) -> Any: ...
         def __neg__(self) -> Any: ...
 
         __sub__ = __mul__ = __truediv__ = __matmul__ = __pow__ = __mod__ = __floordiv__ = __add__
@@ -106,7 +106,7 @@ def _of_truth(function: Function, name: str) -> Function:
     sign = _OF_TRUTH[name]
     example = "~(x != 0)" if sign == "~" else f"(x != 0) {sign} …"
 
-    def operator(self: Any, *other: Any) -> Any:
+    def operator(self, *other) -> Any:
         for value in (self, *other):
             if not isinstance(value, bool) and dtype_of(value).kind != "b":
                 what = f"{sign} takes truth values, not {describe(value)}: it does not look at bits"
@@ -138,7 +138,7 @@ def of_numpy(name: str) -> str:
     return TABLES["minigrad"].get(name, known)
 
 
-def ufunc_on_values(ufunc: Any, method: str, inputs: Any, kwargs: Any, kind: type) -> Any:
+def ufunc_on_values(ufunc, method: str, inputs, kwargs, kind: type) -> Any:
     """What ``array * value`` becomes: the Value's own operator; every other ufunc is refused."""
     name = _UFUNC_OPERATORS.get(ufunc.__name__)
     out = kwargs.get("out", (None,))[0]

@@ -259,7 +259,7 @@ class Program:
     def __repr__(self) -> str:
         return f"<Program: {len(self.blocks)} blocks, {sum(len(b.ops) for b in self.blocks)} ops>"
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+    def _repr_mimebundle_(self, **kwargs) -> Any:
         from ...viz import draw
 
         return draw(self)._repr_mimebundle_(**kwargs)
