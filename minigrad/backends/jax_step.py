@@ -239,7 +239,7 @@ class JaxReplay(Replay):
     def loop(self, loop: Loop) -> None:
         """JAX's own loops, and with them what each step saves; a grad op goes back over that."""
         back = loop.backward
-        frames: Any = loop.frames
+        frames = loop.frames
         rows, count = self.value(frames) if back else ({}, None)
         starts, one = self.starts(loop), partial(self.step, loop)
 
@@ -247,7 +247,7 @@ class JaxReplay(Replay):
             saved = jax.tree.map(lambda r: r[count - 1 - k], rows)
             return one(state, (saved, ()))[0]
 
-        kept: Any = None
+        kept = None
         if count is not None:
             ends = lax.fori_loop(0, count, earlier, starts)
         elif loop.go_on is None:

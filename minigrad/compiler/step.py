@@ -75,7 +75,7 @@ def compile(
     """
     traced = "p := mg.trace(function, example), fetch=p.outputs"
     check_program(program, "compile", traced if callable(program) else "program, feed, fetch")
-    kind: Any = Step
+    kind = Step
     if backend != "numpy":
         from ..backends.lowering import step_on
 

@@ -36,7 +36,7 @@ def remembered_values(nodes: Collection[Node], replay: bool = False) -> Iterator
     if not all(_knows(n, replay) for n in nodes):
         yield False
         return
-    changes: list[tuple[Any, str, Any]] = [(n, "freed", False) for n in nodes]
+    changes = [(n, "freed", False) for n in nodes]
     changes += [(n, "replayed", replay) for n in nodes if isinstance(n, FunctionNode)]
     for node in nodes:  # their saved values may be packed
         changes += [(node, slot, unpack(getattr(node, slot))) for slot in node.saved_slots]

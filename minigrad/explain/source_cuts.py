@@ -191,7 +191,7 @@ def _resolved(node: ast.expr | None, namespace: Mapping[str, Any]) -> Any:
 
 def _cut_at(node: ast.AST, tainted: Dotted, line: str) -> Iterator[Cut]:
     """The cut that an expression is, if it stands on a way from what is tainted."""
-    subject: Any = node
+    subject = node
     name = ""
     match node:
         case ast.Call(function, args, keywords):

@@ -457,7 +457,7 @@ def mirror(op: Operator, no_grad: set[str], known: set[str]) -> list[Operator]:
         if not list(operators(net)):  # a net of NOPs is a NOP
             net.ops.clear()
         return [net]
-    slots: Any = op.inputs if isinstance(op, RnnOp) else op_info(op.type).forward.rules
+    slots = op.inputs if isinstance(op, RnnOp) else op_info(op.type).forward.rules
     wanted = {n for slot, listed in op.inputs.items() if slot in slots for n in listed}
     if wanted <= no_grad or known.isdisjoint(grads(op.output_names)):
         nop = NetOp([], "nop")

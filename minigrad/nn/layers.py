@@ -233,7 +233,7 @@ class Dropout(Module):
     def forward(self, x: Any) -> Any:
         """``x`` with gaps in training, ``x`` itself in use."""
         program = program_of([x])
-        seed: Any = self._draw
+        seed = self._draw
         if program is not None and self.training and self.p:
             first = np.array(seed.integers(2**62))
             seed = program.add_persistable(program.unique_name("seed"), first, trainable=False)

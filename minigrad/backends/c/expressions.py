@@ -64,7 +64,7 @@ def neutral(ufunc, dtype: DType) -> Any:
     """What a reduction of nothing comes to."""
     if ufunc.identity is not None:
         return ufunc.identity
-    limits: Any = (-np.inf, np.inf) if dtype.kind == "f" else (0, 1)
+    limits = (-np.inf, np.inf) if dtype.kind == "f" else (0, 1)
     if dtype.kind in "iu":
         limits = np.iinfo(dtype).min, np.iinfo(dtype).max
     return limits[ufunc is np.minimum]

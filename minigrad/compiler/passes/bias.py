@@ -28,7 +28,7 @@ def fold_bias(schedule: Schedule) -> None:
     True
     """
     items = schedule.items
-    gradients: Any = schedule.gradients
+    gradients = schedule.gradients
     makers: Any = makers_of(items)
     reads = Counter(arrays_in((items, schedule.fetched)))
     wide: dict[Array, Any] = {}  # x → x beside a column of ones
