@@ -189,8 +189,11 @@ def _bound(node: ast.stmt) -> list[str]:
     """The names that a statement binds."""
     if isinstance(node, _OWNERS):
         return [node.name]
-    targets = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
-    return [each.id for each in targets if isinstance(each.ctx, ast.Store)]
+    return [
+        each.id
+        for each in ast.walk(node)
+        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+    ]
 
 
 def table_of_steps(course: Course) -> str:

@@ -23,7 +23,8 @@ def handed_in(
     """
     if not folder.is_dir():
         raise CourseError(f"there is no folder {folder}; name the one that holds their notebooks")
-    names, elsewhere = ([step.name for step in each] for each in (steps, others))
+    names = [step.name for step in steps]
+    known = names + [step.name for step in others]
     learners = (path.name for path in folder.iterdir() if path.is_dir())
     answers: dict[str, dict[str, Path]] = {n: {} for n in learners if not _is_hidden(n)}
     notes = []
@@ -33,7 +34,7 @@ def handed_in(
             continue
         step, said = None, "the name of a notebook ends in .ipynb"
         if path.suffix.lower() == ".ipynb":
-            step = _step(path, [*names, *elsewhere])
+            step = _step(path, known)
             said = "neither its name nor its text says which step it is"
         if step is None:
             notes.append(f"{inside}: not checked: {said}")

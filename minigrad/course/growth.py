@@ -45,15 +45,19 @@ class Growth(NamedTuple):
     @property
     def changed(self) -> list[str]:
         """Definitions whose code is another one; docstrings and comments do not count."""
-        both = [name for name in self.now if name in self.old]
-        return [name for name in both if self.old[name].code != self.now[name].code]
+        return [
+            name
+            for name, definition in self.now.items()
+            if name in self.old and definition.code != self.old[name].code
+        ]
 
     @property
     def kept(self) -> list[str]:
         """Definitions carried over; a class of which nothing changed counts once."""
         touched = "".join(f"\n{name}." for name in (*self.new, *self.changed, *self.gone))
-        both = [name for name in self.now if name in self.old]
-        return _outermost([name for name in both if f"\n{name}." not in touched])
+        return _outermost(
+            [name for name in self.now if name in self.old and f"\n{name}." not in touched]
+        )
 
     @property
     def gone(self) -> list[str]:
@@ -66,7 +70,8 @@ class Growth(NamedTuple):
 
     def patch(self, name: str) -> str:
         """The difference of one definition, line by line, with two lines around each change."""
-        before, now = (table[name].text.splitlines() for table in (self.old, self.now))
+        before = self.old[name].text.splitlines()
+        now = self.now[name].text.splitlines()
         lines = list(difflib.unified_diff(before, now, lineterm="", n=2))
         return "\n".join(lines[3:])  # without the names, and where the first change stands
 
@@ -86,8 +91,9 @@ def growth_of(course: Course, step: Step) -> Growth | None:
         return None
     growth = Growth(definitions(before.text), definitions(step.text), f"step {before.number}")
     for cell in step.cells:
-        held = definitions(cell.source) if "carried" in cell.tags and cell.kind == "code" else {}
-        for name, definition in held.items():
+        if "carried" not in cell.tags or cell.kind != "code":
+            continue
+        for name, definition in definitions(cell.source).items():
             known = growth.old.get(name)
             if known is None or known.code != definition.code:
                 how = "is not there" if known is None else "differs there"
@@ -122,13 +128,12 @@ def plain(growth: Growth | None) -> str:
 def _definitions(
     source: str, body: ast.Module | ast.ClassDef, prefix: str
 ) -> Iterator[tuple[str, Definition]]:
-    methods = {  # functions that become methods below their class: ``Variable.backward = backward``
-        node.value.id: ast.unparse(target)
-        for node in body.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
-        for target in node.targets
-        if isinstance(target, ast.Attribute) and target.attr == node.value.id
-    }
+    methods = {}  # functions that become methods below their class: ``Variable.backward = backward``
+    for node in body.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
+            for target in node.targets:
+                if isinstance(target, ast.Attribute) and target.attr == node.value.id:
+                    methods[target.attr] = ast.unparse(target)
     for node in body.body:
         if isinstance(node, ast.ClassDef):
             yield prefix + node.name, Definition(_code(node), _code(node))

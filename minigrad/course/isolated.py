@@ -50,7 +50,7 @@ def run_all(
     """
     copy = _copy(course)
     watched = _watched(course)
-    before = {path: _content(path) for path in (p.resolve() for p in [*watched, *handed_in])}
+    before = {path: _content(path) for path in map(Path.resolve, [*watched, *handed_in])}
     outcomes = [*execute.side_by_side(lambda notebook: _run(notebook, copy), notebooks)]
     notes = []
     for path in sorted(_watched(course) - watched):

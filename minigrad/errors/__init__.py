@@ -201,7 +201,7 @@ def code_line(code: CodeType | None, instruction: int) -> str:
     return source_line(code.co_filename, [code.co_firstlineno, *lines][-1])
 
 
-def describe(value: Any) -> str:
+def describe(value) -> str:
     """Shape and dtype of an argument, as error messages quote it.
 
     >>> import numpy as np
@@ -229,7 +229,7 @@ def refusal(what: str, advice: str, error: type[MinigradError] = ShapeError) -> 
     return error(told(what, advice))
 
 
-def unmasked(value: Any) -> Any:
+def unmasked(value) -> Any:
     """A value as it is.  Errors: `DTypeError` for a masked array, which would lose its mask."""
     if hasattr(value, "filled"):
         what = f"a masked array ({describe(value)}) would lose its mask"

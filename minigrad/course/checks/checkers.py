@@ -10,7 +10,7 @@ import sys
 import weakref
 from collections import Counter
 from contextlib import ExitStack, contextmanager, suppress
-from traceback import walk_tb
+from traceback import extract_tb
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock, patch
@@ -794,9 +794,9 @@ def error_for_w(slope, loss):
     try:
         return f"none, but {slope(loss, 'w', {'a': 2.0, 'b': 3.0, 'd': 4.0, 'w': 5.0})}"
     except (KeyError, ValueError) as error:
-        said, (*_, (raising, _)) = str(error), walk_tb(error.__traceback__)
+        said, raising = str(error), extract_tb(error.__traceback__)[-1].name
     own = "'w' has no gradient"
-    return f"{own if own in said else said}, said by {raising.f_code.co_name}"
+    return f"{own if own in said else said}, said by {raising}"
 
 
 def variable(Program, name, shape):
