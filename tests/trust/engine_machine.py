@@ -30,7 +30,7 @@ class Session:
         self.handles: list[tuple[Any, int, int]] = []
         self.log: list[str] = []
         self.calm = next(self.choices, 0) % 2 == 0  # without hooks backward takes its short way
-        for value in (0.7, np.array([0.3, -0.4, 1.1]), -0.6):
+        for value in (0.7, np.array([0.3, -0.4, 1.1]), np.array([0.2, 0.8, -0.5]), -0.6):
             self.leaf(value, True)
         self.leaf(np.array([0.5, 0.9, -0.2]), False)
 
